@@ -1,0 +1,62 @@
+"""The shop window: what `__all__` promises can be had, and nothing is offered without being promised."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+import tracekit
+from tracekit import errors, model
+
+ROOT = Path(__file__).parents[1]
+ROOMS = sorted(path.parent for path in (ROOT / "tracekit").rglob("__init__.py"))
+
+
+def _module(room: Path) -> str:
+    return ".".join(room.relative_to(ROOT).parts)
+
+
+def test_the_root_offers_the_model_and_the_error() -> None:
+    own = {"__version__", "TracekitError"}
+    inner = {"FORMAT", "NO_ATTRIBUTES"}
+    assert set(tracekit.__all__) == set(model.__all__) - inner | own
+
+
+@pytest.mark.parametrize("name", tracekit.__all__)
+def test_a_name_of_the_root_is_the_one_of_its_room(name: str) -> None:
+    home = {"TracekitError": errors, "__version__": tracekit}.get(name, model)
+    assert getattr(tracekit, name) is getattr(home, name)
+    assert name in dir(tracekit)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'utils'"):
+        _ = tracekit.utils  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType, reportUnknownMemberType]
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=_module)
+def test_a_room_promises_what_it_offers(room: Path) -> None:
+    """Each public name that a room's `__init__` takes from its files or defines is in `__all__`, and can be had."""
+    module = importlib.import_module(_module(room))
+    promised: list[str] = getattr(module, "__all__", [])
+    assert [name for name in promised if not hasattr(module, name)] == []
+    assert _offered(room / "__init__.py", _module(room)) - set(promised) == set()
+
+
+def _offered(path: Path, module: str) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.ImportFrom(module=source, names=aliases) if source and source.startswith(f"{module}."):
+                names |= {alias.asname or alias.name for alias in aliases}
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                names.add(name)
+            case _:
+                pass
+    return {name for name in names if not name.startswith("_")}

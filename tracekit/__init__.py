@@ -1,0 +1,45 @@
+"""tracekit: every boundary of an agent session on one timeline.
+
+The names of the model load when they are first used, so that `import tracekit` costs next to nothing in an agent's process.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracekit.errors import TracekitError
+    from tracekit.model import CONTRACTS, Boundary, Column, Contract, Event, Finding, Problem, Source, Span, Status, Value
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CONTRACTS",
+    "Boundary",
+    "Column",
+    "Contract",
+    "Event",
+    "Finding",
+    "Problem",
+    "Source",
+    "Span",
+    "Status",
+    "TracekitError",
+    "Value",
+    "__version__",
+]
+
+
+if not TYPE_CHECKING:  # a type checker that saw this would take every misspelt name for a public one
+
+    def __getattr__(name: str) -> object:
+        """Find a public name in the room that it comes from."""
+        if name not in __all__:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        room = import_module("tracekit.errors" if name == "TracekitError" else "tracekit.model")
+        return globals().setdefault(name, getattr(room, name))
+
+
+def __dir__() -> list[str]:
+    """Show the public names before they are loaded."""
+    return sorted({*globals(), *__all__})
