@@ -1,0 +1,36 @@
+# One definition of every check: people call `just check`, and so does .ci/run.
+# A bare machine gets `just` with the rest: .venv/bin/pip install -e '.[dev]' && .venv/bin/just check
+
+export PATH := justfile_directory() / ".venv" / "bin" + ":" + env("PATH")
+# pyright's wrapper would ask the network for a newer version.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := "1"
+
+# Everything that must hold before a change is handed in.
+check: lint types contracts docs tests
+
+# Style, for every file.
+lint:
+    ruff check .
+    ruff format --check .
+
+# Rewrite what the linter can rewrite.
+tidy:
+    ruff check --fix .
+    ruff format .
+
+# Two type checkers, both strict.
+types:
+    mypy
+    pyright
+
+# Who imports whom.
+contracts:
+    lint-imports --no-logo
+
+# What the README and the explanations promise, and the examples in docstrings.
+docs:
+    python -m pytest tests/test_docs.py tests/test_public_names.py tracekit exporters
+
+# All tests; `just tests -x tests/store` for some.
+tests *arguments:
+    python -m pytest {{ arguments }}
