@@ -2,7 +2,6 @@
 
 import difflib
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,5 +60,5 @@ def _difference(name: str, expected: str, actual: str) -> str:
         f"tests/golden/{name}",
         "what the code gives now",
     )
-    text = "".join(re.sub(r"(?<!\n)\Z", "\n\\\\ no newline at the end\n", line) for line in lines)
+    text = "".join(line if line.endswith("\n") else f"{line}\n\\ no newline at the end\n" for line in lines)
     return f"{text}If the new text is right, refresh it with `pytest --update-golden` and read the diff."
