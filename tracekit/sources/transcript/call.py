@@ -1,0 +1,287 @@
+"""One tool call, from the line of its tool_use block to the line of its result."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from tracekit.model import Boundary, Span, Status, Value, semconv
+from tracekit.model.redact import error_text
+from tracekit.sources.timestamps import MILLISECOND, SECOND
+from tracekit.sources.transcript.response import Response
+from tracekit.sources.transcript.timing import RESULT_LATE_NS, elapsed_bounds
+
+INTERACTIVE: Final = frozenset({"AskUserQuestion", "ExitPlanMode"})
+"""Tools that are a question to the user: all their time is a person's."""
+
+AGENT_TOOLS: Final = frozenset({"Task", "Agent"})
+
+_EXIT_CODE: Final = re.compile(r"Exit code (\d+)")
+_REJECTED: Final = "The user doesn't want to proceed with this tool use"
+_DENIED: Final = re.compile(r"Permission to use .{1,200}? has been denied|Claude requested permissions to ", re.DOTALL)
+_HOOK_BLOCKED: Final = re.compile(r"\w+:?\S* hook error: \[")
+_INTERRUPTED: Final = "[Request interrupted by user"
+_NOT_RUN: Final = "<tool_use_error>"
+
+
+@dataclass(slots=True)
+class Result:
+    """The line that gave the result back."""
+
+    stamp_ns: int
+    is_error: bool
+    text: str
+    size: int
+    digest: str
+    details: dict[str, Any]
+    denial_kind: str | None
+    decision: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool_use block and what is known of its run."""
+
+    id: str
+    name: str
+    stamp_ns: int
+    """When the client saw the block complete."""
+    position: int
+    response: Response
+    input_size: int
+    input_digest: str
+    timeout_ns: int | None = None
+    agent_type: str | None = None
+    input_stream_ns: int | None = None
+    background: bool = False
+    content: str | None = None
+    result: Result | None = None
+    not_before_ns: int = 0
+    """Evidence: the tool began no earlier (a hook ran before it, or its progress says so)."""
+    not_after_ns: int | None = None
+    """Evidence: the tool had begun by then."""
+    mcp_started_ns: int | None = None
+    mcp_elapsed_ns: int | None = None
+    hooks_after: bool = False
+    """PostToolUse hooks ran, and clients that write them as attachments stamp the result after them."""
+    gave_up_ns: int | None = None
+    """The turn was interrupted and no result was ever written."""
+    attributes: dict[str, Value] = field(default_factory=dict)
+
+    def saw_progress(self, stamp_ns: int, elapsed_seconds: int) -> None:
+        """A line says that the tool has been running for whole seconds."""
+        earliest, latest = elapsed_bounds(stamp_ns, elapsed_seconds)
+        self.not_before_ns = max(self.not_before_ns, earliest)
+        self.not_after_ns = latest if self.not_after_ns is None else min(self.not_after_ns, latest)
+
+    def spans(self, source: str, agent_id: str | None) -> Iterator[Span]:
+        """The schedule, and the execution or the wait for permission that filled it."""
+        end_ns = self.result.stamp_ns if self.result else self.gave_up_ns
+        yield Span(
+            source,
+            self.response.session_id,
+            Boundary.TOOL_SCHEDULE,
+            self.id,
+            self.stamp_ns,
+            None if end_ns is None else max(end_ns, self.stamp_ns),
+            name=self.name,
+            agent_id=agent_id,
+            parent_key=self.response.key,
+            status=self._status(),
+            attributes=self._schedule_attributes(),
+            position=self.position,
+        )
+        if self._never_ran():
+            return
+        if self._waited_for_a_person():
+            yield self._wait(source, agent_id, end_ns)
+            return
+        execution = self._execution(source, agent_id, end_ns)
+        yield execution
+        if self.name.startswith("mcp__"):
+            server, _, tool = self.name.removeprefix("mcp__").partition("__")
+            yield execution._replace(
+                boundary=Boundary.MCP_CALL,
+                name=tool or self.name,
+                attributes={**execution.attributes, semconv.MCP_SERVER: server, semconv.MCP_METHOD: "tools/call"},
+            )
+
+    def _status(self) -> Status:
+        if self.result is None:
+            return Status.CANCELLED if self.gave_up_ns is not None else Status.UNSET
+        return Status.ERROR if self.result.is_error else Status.OK
+
+    def _never_ran(self) -> bool:
+        """The call was refused before the tool began: invalid input, a sibling's failure, a rule, or a hook that blocked it."""
+        if self.result is None or not self.result.is_error:
+            return False
+        text = self.result.text
+        return (
+            text.startswith(_NOT_RUN)
+            or self.result.denial_kind in {"permission-rule", "automode-blocked", "cancelled"}
+            or _HOOK_BLOCKED.match(text) is not None
+            or (_DENIED.match(text) is not None and self.result.denial_kind is None)
+        )
+
+    def _waited_for_a_person(self) -> bool:
+        if self.name in INTERACTIVE:
+            return True
+        if self.result is None or not self.result.is_error:
+            return False
+        return self.result.text.startswith(_REJECTED) or self.result.denial_kind == "user-rejected" or _DENIED.match(self.result.text) is not None
+
+    def _wait(self, source: str, agent_id: str | None, end_ns: int | None) -> Span:
+        decision = "unanswered" if self.result is None else "reject" if self.result.is_error else "accept"
+        attributes: dict[str, Value] = {semconv.TOOL_NAME: self.name, semconv.PERMISSION_DECISION: decision}
+        attributes |= self._decision_attributes()
+        if self.name in INTERACTIVE:
+            attributes[semconv.TOOL_INTERACTIVE] = True
+        return Span(
+            source,
+            self.response.session_id,
+            Boundary.PERMISSION_WAIT,
+            self.id,
+            self.stamp_ns,
+            None if end_ns is None else max(end_ns, self.stamp_ns),
+            name=self.name,
+            agent_id=agent_id,
+            parent_key=self.id,
+            # Hooks before the question, and in old clients the rest of the stream, are in here too.
+            start_slack_ns=max(0, min(self.response.last_ns, end_ns or self.response.last_ns) - self.stamp_ns) if self._serial() else 0,
+            attributes=attributes,
+            position=self.position,
+        )
+
+    def _serial(self) -> bool:
+        return self.response.blocks != [] and semconv.TOOLS_WAIT in self.response._attributes()  # noqa: SLF001  (one package)
+
+    def _execution(self, source: str, agent_id: str | None, end_ns: int | None) -> Span:
+        earliest, latest, end_slack = self._bounds(end_ns)
+        interrupted = self.result is not None and self.result.is_error and _INTERRUPTED in self.result.text[:200]
+        return Span(
+            source,
+            self.response.session_id,
+            Boundary.TOOL_EXECUTION,
+            self.id,
+            earliest,
+            None if end_ns is None else max(end_ns, earliest),
+            name=self.name,
+            agent_id=agent_id,
+            parent_key=self.id,
+            start_slack_ns=max(0, latest - earliest),
+            end_slack_ns=end_slack,
+            status=Status.CANCELLED if interrupted else self._status(),
+            attributes=self._execution_attributes(),
+            position=self.position,
+        )
+
+    def _bounds(self, end_ns: int | None) -> tuple[int, int, int]:
+        """Earliest and latest start, and the slack of the end."""
+        earliest = max(self.stamp_ns, self.response.last_ns if self._serial() else 0, self.not_before_ns)
+        if end_ns is None:
+            latest = earliest if self.not_after_ns is None else max(earliest, self.not_after_ns)
+            return earliest, latest, 0
+        earliest = min(earliest, end_ns)
+        end_slack = min(end_ns - earliest, RESULT_LATE_NS) if not self.hooks_after else end_ns - earliest
+        latest = end_ns if self.not_after_ns is None else min(end_ns, max(earliest, self.not_after_ns))
+        if self.mcp_started_ns is not None:
+            earliest = latest = min(max(earliest, self.mcp_started_ns), end_ns)
+        reported = self._reported_ns()
+        if reported is not None and earliest <= end_ns - reported:
+            latest = min(latest, end_ns - reported)
+            earliest = max(earliest, end_ns - end_slack - reported)
+        return earliest, max(earliest, latest), min(end_slack, end_ns - earliest)
+
+    def _reported_ns(self) -> int | None:
+        """The tool's own word for how long it ran, where it has one."""
+        if self.result is None:
+            return None
+        details = self.result.details
+        if isinstance(value := details.get("durationMs", details.get("totalDurationMs")), int | float):
+            return int(value * MILLISECOND)
+        if isinstance(value := details.get("durationSeconds"), int | float):
+            return int(value * SECOND)
+        return self.mcp_elapsed_ns
+
+    def _schedule_attributes(self) -> dict[str, Value]:
+        found: dict[str, Value] = {
+            semconv.TOOL_NAME: self.name,
+            semconv.TOOL_INPUT_SIZE: self.input_size,
+            semconv.TOOL_INPUT_DIGEST: self.input_digest,
+        }
+        if self.timeout_ns is not None:
+            found[semconv.TOOL_TIMEOUT_NS] = self.timeout_ns
+        if self.input_stream_ns is not None:
+            found[semconv.INPUT_STREAM_NS] = self.input_stream_ns
+        if self.content is not None:
+            found[semconv.CONTENT] = self.content
+        if self.name in INTERACTIVE:
+            found[semconv.TOOL_INTERACTIVE] = True
+        return found | self._result_attributes() | self._decision_attributes()
+
+    def _execution_attributes(self) -> dict[str, Value]:
+        found: dict[str, Value] = {semconv.TOOL_NAME: self.name}
+        if self.timeout_ns is not None:
+            found[semconv.TOOL_TIMEOUT_NS] = self.timeout_ns
+        return found | self._result_attributes()
+
+    def _result_attributes(self) -> dict[str, Value]:
+        found: dict[str, Value] = {semconv.TOOL_BACKGROUND: True} if self.background else {}
+        if self.result is None:
+            return found
+        found |= {semconv.TOOL_RESULT_SIZE: self.result.size, semconv.TOOL_RESULT_DIGEST: self.result.digest}
+        if self.result.denial_kind:
+            found[semconv.DENIAL_KIND] = self.result.denial_kind
+        if self.result.is_error:
+            found[semconv.ERROR_TEXT] = error_text(self.result.text)
+            if code := _EXIT_CODE.match(self.result.text):
+                found[semconv.EXIT_CODE] = int(code[1])
+        return found
+
+    def _decision_attributes(self) -> dict[str, Value]:
+        decision = self.result.decision if self.result else {}
+        pairs = ((semconv.PERMISSION_DECISION, "decision"), (semconv.PERMISSION_SOURCE, "source"))
+        return {attribute: value for attribute, name in pairs if isinstance(value := decision.get(name), str)}
+
+
+def json_bytes(value: object) -> bytes:
+    """A value as JSON, also where it holds lone surrogates or numbers beyond 64 bits."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value).encode()
+
+
+def digest(data: bytes) -> str:
+    """Sixteen hex digits that are equal for equal bytes, and say nothing of them."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def result_of(entry: dict[str, Any], block: dict[str, Any], stamp_ns: int) -> Result:
+    """Read a tool_result block and what its entry says beside it."""
+    content = block.get("content")
+    text = content if isinstance(content, str) else _texts(content)
+    data = content.encode(errors="surrogatepass") if isinstance(content, str) else json_bytes(content)
+    details = entry.get("toolUseResult")
+    decision = entry.get("permissionDecision")
+    denial = entry.get("toolDenialKind")
+    return Result(
+        stamp_ns,
+        block.get("is_error") is True,
+        text,
+        len(data),
+        digest(data),
+        details if isinstance(details, dict) else {},
+        denial if isinstance(denial, str) else None,
+        decision if isinstance(decision, dict) else {},
+    )
+
+
+def _texts(content: object) -> str:
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))

@@ -1,0 +1,96 @@
+"""One run of the hooks of one event: old clients write a line when each begins, new ones a line when each has ended."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tracekit.model import Boundary, Span, Status, Value, semconv
+from tracekit.model.redact import error_text
+from tracekit.sources.timestamps import MILLISECOND
+
+OUTCOMES: Final = {
+    "hook_success": "success",
+    "hook_blocking_error": "blocking",
+    "hook_non_blocking_error": "error",
+    "hook_error_during_execution": "error",
+    "hook_cancelled": "cancelled",
+}
+"""Kinds of attachment that say how a hook ended. When several hooks of an event ran, the worst is the outcome."""
+
+_SEVERITY: Final = ("success", "cancelled", "error", "blocking")
+TOOL_EVENTS: Final = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
+
+
+@dataclass(slots=True)
+class HookRun:
+    """The hooks of one event, run in parallel."""
+
+    key: str
+    session_id: str
+    event: str
+    name: str
+    tool_use_id: str | None
+    position: int
+    start_ns: int
+    latest_start_ns: int
+    hooks: int = 0
+    end_ns: int | None = None
+    end_slack_ns: int = 0
+    outcome: str | None = None
+    text: str = ""
+    exit_code: int | None = None
+
+    def began(self, stamp_ns: int) -> None:
+        """A line says that one of the hooks began."""
+        self.hooks += 1
+        self.start_ns = min(self.start_ns, stamp_ns)
+        self.latest_start_ns = min(self.latest_start_ns, stamp_ns)
+
+    def ended(self, stamp_ns: int, duration_ms: object, outcome: str, attachment: dict[str, Any]) -> None:
+        """A line says that one of the hooks ended."""
+        self.hooks += 1
+        if isinstance(duration_ms, int | float):
+            begin = stamp_ns - int(duration_ms * MILLISECOND)
+            self.start_ns = min(self.start_ns, begin)
+            self.latest_start_ns = min(self.latest_start_ns, begin)
+        self.end_ns = stamp_ns if self.end_ns is None else max(self.end_ns, stamp_ns)
+        if self.outcome is None or _SEVERITY.index(outcome) > _SEVERITY.index(self.outcome):
+            self.outcome = outcome
+            self.text = str(attachment.get("stderr") or attachment.get("blockingError") or "")
+            code = attachment.get("exitCode")
+            self.exit_code = code if isinstance(code, int) else None
+
+    def close_by(self, bound_ns: int) -> None:
+        """What came next proves that the hooks had ended by then; when exactly is not known."""
+        if self.end_ns is None:
+            self.end_ns = max(bound_ns, self.start_ns)
+            self.end_slack_ns = self.end_ns - self.start_ns
+
+    def span(self, source: str, agent_id: str | None, parent_key: str) -> Iterator[Span]:
+        """The run as one span."""
+        attributes: dict[str, Value] = {semconv.HOOK_EVENT: self.event, semconv.HOOK_NAME: self.name, semconv.HOOK_COUNT: self.hooks}
+        if self.tool_use_id is not None:
+            attributes[semconv.HOOK_TOOL] = self.tool_use_id
+        if self.outcome is not None:
+            attributes[semconv.HOOK_OUTCOME] = self.outcome
+        if self.outcome in {"error", "blocking"} and self.text:
+            attributes[semconv.ERROR_TEXT] = error_text(self.text)
+        if self.exit_code is not None:
+            attributes[semconv.EXIT_CODE] = self.exit_code
+        status = {None: Status.UNSET, "success": Status.OK, "cancelled": Status.CANCELLED, "blocking": Status.OK}.get(self.outcome, Status.ERROR)
+        yield Span(
+            source,
+            self.session_id,
+            Boundary.HOOK_REPLY,
+            self.key,
+            self.start_ns,
+            self.end_ns,
+            name=self.name,
+            agent_id=agent_id,
+            parent_key=self.tool_use_id or parent_key,
+            start_slack_ns=self.latest_start_ns - self.start_ns,
+            end_slack_ns=self.end_slack_ns,
+            status=status,
+            attributes=attributes,
+            position=self.position,
+        )

@@ -1,0 +1,289 @@
+"""One response of the model, gathered from the lines of its blocks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracekit.model import Boundary, Span, Status, Value, semconv
+from tracekit.model.redact import error_text
+from tracekit.sources.transcript.timing import BLOCK_LATE_NS, BURST_NS, REQUEST_AFTER_NS, REQUEST_BEFORE_NS, waits_for_message
+
+_USAGE = (
+    ("input_tokens", semconv.INPUT_TOKENS),
+    ("output_tokens", semconv.OUTPUT_TOKENS),
+    ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
+    ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
+)
+
+
+@dataclass(slots=True)
+class Block:
+    """One content block: its line is stamped when the client saw it complete."""
+
+    index: int
+    kind: str
+    stamp_ns: int
+    size: int
+    position: int
+    content: str | None = None
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One `api-request` line: the client is about to send a request."""
+
+    id: str
+    stamp_ns: int
+    position: int
+    model: str
+    query_source: str
+    closed: bool = False
+    """A failure of this attempt has been reported."""
+
+
+@dataclass(slots=True)
+class Failure:
+    """One `api_error` line: an attempt failed and the client will try again."""
+
+    key: str
+    stamp_ns: int
+    position: int
+    retry_ns: int
+    attributes: dict[str, Value]
+    began_ns: int | None = None
+    """When its `api-request` line was written, in clients that write one."""
+
+
+@dataclass(slots=True)
+class Response:
+    """The lines of one message id."""
+
+    id: str
+    session_id: str
+    position: int
+    version: tuple[int, ...]
+    waits_for_ns: int
+    """The request cannot have begun before this: its prompt, or the last tool result that it carries."""
+    model: str = ""
+    request_id: str | None = None
+    stop_reason: str | None = None
+    query_source: str = ""
+    attempt: Attempt | None = None
+    blocks: list[Block] = field(default_factory=list)
+    usage: dict[str, int] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    results_early: bool = False
+    """Some tool's result stands before the last block: the client starts tools during the stream."""
+    ended_ns: int | None = None
+    """The response had ended by then at the latest."""
+    error: dict[str, Value] = field(default_factory=dict)
+    error_stamp_ns: int | None = None
+    cut: str | None = None
+    open: bool = False
+
+    @property
+    def key(self) -> str:
+        """The request id where it is one; redacted transcripts have none."""
+        return self.request_id if self.request_id and self.request_id.startswith("req_") else self.id
+
+    @property
+    def first_ns(self) -> int:
+        """When the first block was complete, or the error came."""
+        if self.blocks:
+            return self.blocks[0].stamp_ns
+        return self.error_stamp_ns if self.error_stamp_ns is not None else self.waits_for_ns
+
+    @property
+    def last_ns(self) -> int:
+        """Stamp of the last block, or of the error."""
+        return max((block.stamp_ns for block in self.blocks), default=self.first_ns)
+
+    def count_usage(self, usage: dict[str, Any]) -> None:
+        """Keep the largest value of each field: every line repeats the usage, early ones with less."""
+        for name, attribute in _USAGE:
+            value = usage.get(name)
+            if isinstance(value, int) and value > self.usage.get(attribute, -1):
+                self.usage[attribute] = value
+
+    def start(self) -> tuple[int, int]:
+        """Earliest and latest start of the request, over all its attempts."""
+        if self.attempt is not None and not self.failures:
+            stamp = self.attempt.stamp_ns
+            return max(stamp - REQUEST_BEFORE_NS, min(self.waits_for_ns, stamp)), stamp + REQUEST_AFTER_NS
+        latest = min(self.first_ns, *(failure.stamp_ns for failure in self.failures), self.first_ns)
+        began = [failure.began_ns for failure in self.failures if failure.began_ns is not None]
+        if began:
+            return min(began) - REQUEST_BEFORE_NS, min(began) + REQUEST_AFTER_NS
+        return min(self.waits_for_ns, latest), latest
+
+    def last_block_ns(self) -> int:
+        """Best estimate of when the last block was complete on the wire.
+
+        The stamp itself, unless the block came out in a burst: then its stamp says when a busy client caught up, and the
+        middle between the last calm stamp and the burst is the better guess.
+        """
+        stamps = sorted(block.stamp_ns for block in self.blocks)
+        calm = len(stamps) - 1
+        while calm > 0 and stamps[calm] - stamps[calm - 1] < BURST_NS:
+            calm -= 1
+        if calm == len(stamps) - 1:
+            return stamps[-1]
+        before = stamps[calm - 1] if calm > 0 else max(self.start()[1], stamps[0] - BLOCK_LATE_NS)
+        return (min(before, stamps[-1]) + stamps[-1]) // 2
+
+    def spans(self, source: str, agent_id: str | None, parent_key: str) -> Iterator[Span]:
+        """The request, its attempts and waits, and its blocks."""
+        earliest, latest = self.start()
+        end_ns, end_slack_ns = self._end(latest)
+        yield Span(
+            source,
+            self.session_id,
+            Boundary.MODEL_REQUEST,
+            self.key,
+            earliest,
+            None if self.open else end_ns,
+            name=self.model,
+            agent_id=agent_id,
+            parent_key=parent_key,
+            start_slack_ns=max(0, latest - earliest),
+            end_slack_ns=end_slack_ns,
+            status=Status.ERROR if self.error or self.cut else Status.UNSET,
+            attributes=self._attributes(),
+            position=self.position,
+        )
+        yield from self._attempts(source, agent_id)
+        yield from self._blocks(source, agent_id, earliest)
+
+    def _end(self, latest_start: int) -> tuple[int, int]:
+        """When the response ended at the latest, and how much earlier that may have been."""
+        if not self.blocks:
+            end = self.error_stamp_ns if self.error_stamp_ns is not None else self.last_ns
+            return end, max(0, min(BLOCK_LATE_NS, end - latest_start))
+        last = self.last_ns
+        earliest = max(last - BLOCK_LATE_NS, self.start()[0])
+        end = max(self.ended_ns if self.ended_ns is not None else last, last)
+        return end, max(0, end - earliest)
+
+    def _attributes(self) -> dict[str, Value]:
+        found: dict[str, Value] = {semconv.REQUEST_MODEL: self.model} if self.model else {}
+        if self.blocks:
+            found[semconv.RESPONSE_ID] = self.id
+            found[semconv.LAST_BLOCK_NS] = self.last_block_ns()
+        if self.request_id:
+            found[semconv.REQUEST_ID] = self.request_id
+        if self.stop_reason:
+            found[semconv.STOP_REASON] = self.stop_reason
+        if self.query_source:
+            found[semconv.QUERY_SOURCE] = self.query_source
+        if waits_for_message(self.version):
+            found[semconv.TOOLS_WAIT] = True
+        elif self.results_early:
+            found[semconv.EAGER_TOOLS] = True
+        if self.failures:
+            found[semconv.ATTEMPTS] = len(self.failures) + (0 if self.error and not self.blocks and not self.attempt else 1)
+        if self.cut:
+            found[semconv.STREAM_CUT] = self.cut
+        return found | self.usage | self.error
+
+    def _attempts(self, source: str, agent_id: str | None) -> Iterator[Span]:
+        """Each failed attempt and the wait after it. The attempt that answered is the request itself."""
+        if not self.failures:
+            return
+        begins = self.waits_for_ns
+        following = [failure.began_ns or failure.stamp_ns for failure in self.failures[1:]]
+        following.append(self.attempt.stamp_ns if self.attempt is not None else self.first_ns)
+        for number, (failure, next_ns) in enumerate(zip(self.failures, following, strict=True), start=1):
+            start = failure.began_ns - REQUEST_BEFORE_NS if failure.began_ns is not None else begins
+            latest = failure.began_ns + REQUEST_AFTER_NS if failure.began_ns is not None else failure.stamp_ns
+            start, latest = min(start, failure.stamp_ns), min(latest, failure.stamp_ns)
+            common: dict[str, Any] = {"agent_id": agent_id, "position": failure.position}
+            yield Span(
+                source,
+                self.session_id,
+                Boundary.REQUEST_ATTEMPT,
+                failure.key,
+                start,
+                failure.stamp_ns,
+                name=self.model,
+                parent_key=self.key,
+                start_slack_ns=latest - start,
+                status=Status.ERROR,
+                attributes={semconv.ATTEMPT: number} | failure.attributes,
+                **common,
+            )
+            wait_ends = max(failure.stamp_ns, min(failure.stamp_ns + failure.retry_ns, next_ns))
+            yield Span(
+                source,
+                self.session_id,
+                Boundary.RETRY_WAIT,
+                failure.key,
+                failure.stamp_ns,
+                wait_ends,
+                name="backoff",
+                parent_key=self.key,
+                attributes={semconv.ATTEMPT: number, semconv.RETRY_DELAY_NS: failure.retry_ns},
+                **common,
+            )
+            begins = wait_ends
+
+    def _blocks(self, source: str, agent_id: str | None, earliest: int) -> Iterator[Span]:
+        begins = earliest
+        for block in self.blocks:
+            start = min(begins, block.stamp_ns)
+            attributes: dict[str, Value] = {semconv.BLOCK_TYPE: block.kind, semconv.BLOCK_INDEX: block.index, semconv.BLOCK_SIZE: block.size}
+            if block.content is not None:
+                attributes[semconv.CONTENT] = block.content
+            yield Span(
+                source,
+                self.session_id,
+                Boundary.STREAM_EVENT,
+                f"{self.id}#{block.index}",
+                start,
+                block.stamp_ns,
+                name=block.kind,
+                agent_id=agent_id,
+                parent_key=self.key,
+                start_slack_ns=block.stamp_ns - start,
+                end_slack_ns=min(BLOCK_LATE_NS, block.stamp_ns - start),
+                attributes=attributes,
+                position=block.position,
+            )
+            begins = block.stamp_ns
+
+
+def failure_attributes(entry: dict[str, Any]) -> dict[str, Value]:
+    """What an `api_error` entry says of why the attempt failed, in all the shapes that clients have written."""
+    raw = entry.get("error")
+    error: dict[str, Any] = raw if isinstance(raw, dict) else {}
+    found: dict[str, Value] = {}
+    inner = _inner_error(error)
+    connection = _first_dict(error.get("connection"), error.get("cause"), entry.get("cause"))
+    if isinstance(status := error.get("status"), int):
+        found[semconv.HTTP_STATUS] = status
+    if isinstance(kind := inner.get("type"), str):
+        found[semconv.ERROR_TYPE] = kind
+    if isinstance(code := connection.get("code"), str):
+        found[semconv.ERROR_CODE] = code
+        found.setdefault(semconv.ERROR_TYPE, code)
+    text = error.get("formatted") or error.get("message") or inner.get("message") or connection.get("message") or code
+    if isinstance(text, str):
+        found[semconv.ERROR_TEXT] = error_text(text)
+    if not found:
+        # Up to 2.1.17 an Error object lost all its fields when it was written: a network error leaves `{}`.
+        found[semconv.ERROR_TYPE] = "no_details"
+    for name, attribute in (("retryAttempt", semconv.ATTEMPT), ("maxRetries", semconv.MAX_RETRIES)):
+        if isinstance(value := entry.get(name), int):
+            found[attribute] = value
+    return found
+
+
+def _first_dict(*candidates: object) -> dict[str, Any]:
+    return next((candidate for candidate in candidates if isinstance(candidate, dict) and candidate), {})
+
+
+def _inner_error(error: dict[str, Any]) -> dict[str, Any]:
+    """Clients have wrapped the API's error once or twice: `{"error": {"error": {"type": …}}}`."""
+    inner = error.get("error")
+    while isinstance(inner, dict) and isinstance(inner.get("error"), dict):
+        inner = inner["error"]
+    return inner if isinstance(inner, dict) else {}

@@ -1,0 +1,144 @@
+"""One turn of one agent: everything that a prompt set off, gathered until nothing in it can change any more."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tracekit.model import Boundary, Span, Status, Value, semconv
+from tracekit.sources.transcript.call import Call
+from tracekit.sources.transcript.hook import HookRun
+from tracekit.sources.transcript.response import Attempt, Failure, Response
+from tracekit.sources.transcript.timing import REQUEST_AFTER_NS, REQUEST_BEFORE_NS
+
+
+@dataclass(slots=True)
+class Turn:
+    """What has been read of a turn so far."""
+
+    key: str
+    kind: str
+    session_id: str
+    start_ns: int
+    position: int
+    attributes: dict[str, Value]
+    last_ns: int = 0
+    prompt_id: str | None = None
+    responses: dict[str, Response] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)
+    hooks: dict[str, HookRun] = field(default_factory=dict)
+    attempts: list[Attempt] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    others: list[Span] = field(default_factory=list)
+    interrupts: int = 0
+    interrupted: str | None = None
+    waits_for_model: bool = True
+    """The last thing was a prompt or a tool result: the model owes the next byte."""
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.last_ns = max(self.last_ns, self.start_ns)
+
+    def touch(self, stamp_ns: int) -> None:
+        """Something of this turn happened."""
+        self.last_ns = max(self.last_ns, stamp_ns)
+
+    @property
+    def pending(self) -> bool:
+        """Whether a tool call still waits for its result."""
+        return any(call.result is None for call in self.calls.values())
+
+    def spans(self, source: str, agent_id: str | None, *, bound_ns: int | None) -> Iterator[Span]:
+        """Everything of this turn. `bound_ns` is when the next turn began, None where the file ends in this one."""
+        ended = bound_ns is not None or self.interrupted is not None
+        self._bound_responses(bound_ns)
+        self._close_hooks(bound_ns)
+        if ended:
+            for call in self.calls.values():
+                if call.result is None:
+                    call.gave_up_ns = max(self.last_ns, call.stamp_ns)
+        finished = ended or self.closed or not (self.waits_for_model or self.pending)
+        yield self._span(source, agent_id, self.last_ns if finished else None)
+        for response in self.responses.values():
+            yield from response.spans(source, agent_id, self.key)
+        for call in self.calls.values():
+            yield from call.spans(source, agent_id)
+        for run in self.hooks.values():
+            yield from run.span(source, agent_id, self.key)
+        yield from self._unanswered(source, agent_id, ended=finished)
+        yield from self.others
+
+    def _span(self, source: str, agent_id: str | None, end_ns: int | None) -> Span:
+        attributes = dict(self.attributes)
+        attributes[semconv.TURN_KIND] = self.kind
+        if self.interrupts:
+            attributes |= {semconv.INTERRUPTS: self.interrupts, semconv.INTERRUPTED: self.interrupted or "streaming"}
+        if end_ns is None:
+            attributes[semconv.LAST_SEEN_NS] = self.last_ns
+        return Span(
+            source,
+            self.session_id,
+            Boundary.TURN,
+            self.key,
+            self.start_ns,
+            end_ns,
+            name=self.kind,
+            agent_id=agent_id,
+            parent_key=agent_id or self.session_id,
+            status=Status.CANCELLED if self.interrupts else Status.UNSET,
+            attributes=attributes,
+            position=self.position,
+        )
+
+    def _bound_responses(self, bound_ns: int | None) -> None:
+        """A response had ended when the next request was sent, at the latest."""
+        ordered = sorted(self.responses.values(), key=lambda response: response.first_ns)
+        for response, following in pairwise([*ordered, None]):
+            if response is None:
+                break
+            next_start = following.start()[1] if following is not None else None
+            bounds = [bound for bound in (next_start, bound_ns if next_start is None else None, response.ended_ns) if bound is not None]
+            if next_start is None and bound_ns is None and self.attempts and self.attempts[-1].stamp_ns > response.last_ns:
+                bounds.append(self.attempts[-1].stamp_ns + REQUEST_AFTER_NS)
+            response.ended_ns = min(bounds, default=None)
+
+    def _close_hooks(self, bound_ns: int | None) -> None:
+        for run in self.hooks.values():
+            call = self.calls.get(run.tool_use_id or "")
+            if run.event == "PreToolUse" and call is not None and call.result is not None:
+                run.close_by(call.result.stamp_ns)
+                continue
+            later = [response.start()[1] for response in self.responses.values() if response.start()[1] > run.latest_start_ns]
+            bounds = [*later, self.last_ns if self.last_ns > run.latest_start_ns else None, bound_ns]
+            known = [bound for bound in bounds if bound is not None]
+            if known:
+                run.close_by(min(known))
+
+    def _unanswered(self, source: str, agent_id: str | None, *, ended: bool) -> Iterator[Span]:
+        """Requests whose `api-request` line is all there is, and failures that no later answer claimed."""
+        left = [attempt for attempt in self.attempts if not attempt.closed]
+        for attempt, following in pairwise([*left, None]):
+            if attempt is None:
+                break
+            attributes: dict[str, Value] = {semconv.REQUEST_MODEL: attempt.model, semconv.QUERY_SOURCE: attempt.query_source}
+            is_open = following is None and not ended
+            yield Span(
+                source,
+                self.session_id,
+                Boundary.MODEL_REQUEST if is_open else Boundary.REQUEST_ATTEMPT,
+                attempt.id,
+                attempt.stamp_ns - REQUEST_BEFORE_NS,
+                None if is_open else max(self.last_ns if following is None else following.stamp_ns, attempt.stamp_ns),
+                name=attempt.model,
+                agent_id=agent_id,
+                parent_key=self.key,
+                start_slack_ns=REQUEST_BEFORE_NS + REQUEST_AFTER_NS,
+                end_slack_ns=0 if is_open else max(0, (self.last_ns if following is None else following.stamp_ns) - attempt.stamp_ns),
+                attributes=attributes,
+                position=attempt.position,
+            )
+        if self.failures:
+            last = self.failures[-1]
+            chain = Response(last.key, self.session_id, last.position, (), waits_for_ns=self.start_ns, failures=self.failures, open=not ended)
+            chain.error_stamp_ns = last.stamp_ns + (last.retry_ns if ended else 0)
+            chain.error = dict(last.attributes) if ended else {}
+            yield from chain.spans(source, agent_id, self.key)

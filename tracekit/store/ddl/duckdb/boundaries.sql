@@ -1,0 +1,61 @@
+-- Every boundary once, fused from its witnesses. Each edge comes from the witness with the least slack, ties by rank; where
+-- the others agree with it, their bounds narrow it. How far they disagree stands in its own column and is never averaged away.
+CREATE VIEW boundaries AS
+WITH edges AS (
+    SELECT
+        witnesses.*,
+        start_ns + start_slack_ns AS latest_start_ns,
+        end_ns - end_slack_ns AS earliest_end_ns,
+        start_slack_ns * 8 + rank AS start_order,
+        CASE WHEN end_ns IS NULL THEN NULL ELSE end_slack_ns * 8 + rank END AS end_order
+    FROM witnesses
+    ANTI JOIN copies USING (session_id, boundary, key)
+),
+fused AS (
+    SELECT
+        session_id,
+        boundary,
+        key,
+        COUNT(*) AS witness_count,
+        STRING_AGG(source, ',' ORDER BY rank) AS witnesses,
+        ARG_MIN(agent_id, rank) AS agent_id,
+        ARG_MIN(parent_key, rank) AS parent_key,
+        ARG_MIN(name, rank) AS name,
+        ARG_MIN(source, start_order) AS start_source,
+        ARG_MIN(source, end_order) AS end_source,
+        MAX(start_ns) AS start_low,
+        MIN(latest_start_ns) AS start_high,
+        ARG_MIN(start_ns, start_order) AS start_ns,
+        ARG_MIN(start_slack_ns, start_order) AS start_slack_ns,
+        MAX(earliest_end_ns) AS end_low,
+        MIN(end_ns) AS end_high,
+        ARG_MIN(end_ns, end_order) AS end_ns,
+        ARG_MIN(end_slack_ns, end_order) AS end_slack_ns,
+        MAX(CASE status WHEN 'error' THEN 3 WHEN 'cancelled' THEN 2 WHEN 'ok' THEN 1 ELSE 0 END) AS worst,
+        CASE
+            WHEN COUNT(*) = 1 THEN ANY_VALUE(attributes)
+            ELSE LIST_REDUCE(LIST(attributes ORDER BY rank DESC), lambda a, b: MAP_CONCAT(a, b))
+        END AS attributes
+    FROM edges
+    GROUP BY session_id, boundary, key
+)
+SELECT
+    session_id,                                                                             -- the session
+    agent_id,                                                                               -- NULL: the main agent
+    boundary,                                                                               -- what kind of boundary
+    key,                                                                                    -- its identity
+    parent_key,                                                                             -- identity of what it is part of
+    name,                                                                                   -- tool, model, hook, …
+    CASE WHEN start_low <= start_high THEN start_low ELSE start_ns END AS start_ns,         -- earliest start
+    CASE WHEN start_low <= start_high THEN start_high - start_low ELSE start_slack_ns END AS start_slack_ns,
+    CASE WHEN end_low <= end_high THEN end_high ELSE end_ns END AS end_ns,                  -- latest end; NULL: open
+    COALESCE(CASE WHEN end_low <= end_high THEN end_high - end_low ELSE end_slack_ns END, 0) AS end_slack_ns,
+    CASE worst WHEN 3 THEN 'error' WHEN 2 THEN 'cancelled' WHEN 1 THEN 'ok' ELSE 'unset' END AS status,
+    attributes,                                                                             -- of all witnesses, the best one's values first
+    start_source,                                                                           -- the witness that gave the start
+    end_source,                                                                             -- the witness that gave the end
+    witnesses,                                                                              -- all of them, best first
+    witness_count,
+    GREATEST(start_low - start_high, 0) AS start_disagreement_ns,                           -- gap between the witnesses' bounds
+    GREATEST(COALESCE(end_low - end_high, 0), 0) AS end_disagreement_ns
+FROM fused;
