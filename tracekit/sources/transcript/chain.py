@@ -46,8 +46,12 @@ class Chain:
         """A prompt begins a turn, unless it carries the prompt id of the turn that is running."""
         prompt_id = entry.get("promptId")
         if self.turn is not None and prompt_id is not None and self.turn.prompt_id == prompt_id:
-            self.turn.start_ns = min(self.turn.start_ns, stamp_ns)
-            self.turn.touch(stamp_ns)
+            self.turn.begin(stamp_ns)
+            return
+        if self.turn is not None and self.turn.compacting and kind == "command":
+            # A manual compaction is written before the command that asked for it.
+            self.turn.begin(stamp_ns)
+            self.turn.compacting = False
             return
         yield from self._end_turn(stamp_ns)
         self.turn = self._new_turn(entry, stamp_ns, position, kind)
@@ -130,15 +134,19 @@ class Chain:
         turn.waits_for_model = True
         turn.touch(stamp_ns)
 
-    def compaction(self, entry: Entry, stamp_ns: int, position: int, *, micro: bool) -> None:
+    def compaction(self, entry: Entry, stamp_ns: int, position: int, *, micro: bool) -> Iterator[Span]:
         """The conversation was replaced by a summary, or old tool results were cleared."""
-        turn = self._turn(entry, stamp_ns, position)
         raw = entry.get("microcompactMetadata" if micro else "compactMetadata")
         data: Entry = raw if isinstance(raw, dict) else {}
         duration = data.get("durationMs")
-        parent = self.stamps.get(str(entry.get("logicalParentUuid")), stamp_ns)
+        parent = self.stamps.get(str(entry.get("logicalParentUuid")), self.turn.last_ns if self.turn else stamp_ns)
         start = stamp_ns if micro else min(parent, stamp_ns)
         slack = stamp_ns - start
+        if data.get("trigger") == "manual":
+            yield from self._end_turn(self.turn.last_ns if self.turn else stamp_ns)
+            self.turn = self._new_turn(entry, stamp_ns, position, "command")
+            self.turn.compacting, self.turn.waits_for_model = True, False
+        turn = self._turn(entry, stamp_ns, position)
         if isinstance(duration, int | float):
             start, slack = stamp_ns - int(duration * MILLISECOND), 0
         names = (("trigger", semconv.COMPACTION_TRIGGER), ("preTokens", semconv.PRE_TOKENS), ("postTokens", semconv.POST_TOKENS))
@@ -203,11 +211,11 @@ class Chain:
             self.turn.touch(stamp_ns)
             self.turn.closed = True
 
-    def touch_meta(self, entry: Entry, stamp_ns: int) -> None:
-        """The client wrote an entry of its own. It belongs to the turn whose prompt id it carries, or to the one that runs."""
-        prompt_id = entry.get("promptId")
-        if self.turn is not None and (prompt_id is None or prompt_id == self.turn.prompt_id) and entry.get("isCompactSummary") is not True:
+    def echo(self, stamp_ns: int) -> None:
+        """A command of the user's printed its output."""
+        if self.turn is not None and self.turn.kind == "command":
             self.turn.touch(stamp_ns)
+            self.turn.waits_for_model = False
 
     def finish(self) -> Iterator[Span]:
         """The file ends here: give what is known of every turn that has not been given."""
@@ -230,7 +238,8 @@ class Chain:
 
     def _new_turn(self, entry: Entry, stamp_ns: int, position: int, kind: str) -> Turn:
         prompt_id = entry.get("promptId")
-        key = prompt_id if isinstance(prompt_id, str) and self.agent_id is None else entry.get("uuid") or f"turn@{stamp_ns}"
+        named = isinstance(prompt_id, str) and self.agent_id is None
+        key = prompt_id if named else entry.get("uuid") or f"turn@{stamp_ns}"
         pairs = ((semconv.PROJECT, "cwd"), (semconv.CLIENT_VERSION, "version"), (semconv.ENTRYPOINT, "entrypoint"))
         attributes: dict[str, Value] = {attribute: entry[name] for attribute, name in pairs if isinstance(entry.get(name), str)}
         if self.content and kind != "implicit" and (text := _prompt_text(entry)):
@@ -423,6 +432,11 @@ def prompt_kind(entry: Entry, text: str) -> str | None:
     return "notification" if text.startswith("<task-notification>") else "prompt"
 
 
+def is_echo(text: str) -> bool:
+    """Whether a user entry only shows what a command of the user's printed."""
+    return text.startswith(_ECHOES)
+
+
 def interrupt_of(text: str) -> str | None:
     """What was interrupted, where the whole text is the client's marker. Quoted in a longer text it means nothing."""
     return _INTERRUPTS.get(text.strip())
@@ -445,7 +459,7 @@ def _block_bytes(block: Entry, kind: str) -> bytes:
 
 
 def _error_message_attributes(entry: Entry, text: str) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+    found: dict[str, Value] = {semconv.GAVE_UP: True}
     details = entry.get("errorDetails")
     found[semconv.ERROR_TEXT] = error_text(f"{text}\n{details}" if isinstance(details, str) else text)
     kind = entry.get("apiErrorType") or entry.get("apiError") or entry.get("error")

@@ -8,7 +8,7 @@ from tracekit.model import Boundary, Problem, Source, Span, semconv
 from tracekit.sources.lines import Line, objects
 from tracekit.sources.timestamps import MILLISECOND, timestamp_ns
 from tracekit.sources.transcript.call import Call
-from tracekit.sources.transcript.chain import Chain, Entry, interrupt_of, prompt_kind, session_of
+from tracekit.sources.transcript.chain import Chain, Entry, interrupt_of, is_echo, prompt_kind, session_of
 from tracekit.sources.transcript.hook import OUTCOMES
 
 _STAMPED: Final = frozenset({"user", "assistant", "system", "progress", "attachment", "api-request"})
@@ -135,7 +135,7 @@ class TranscriptReader:
         elif kind == "progress":
             yield from self._progress(chain, entry, stamp_ns, position)
         elif kind == "system":
-            _system(chain, entry, stamp_ns, position)
+            yield from _system(chain, entry, stamp_ns, position)
         elif kind == "attachment":
             attachment = entry.get("attachment")
             if isinstance(attachment, dict) and attachment.get("type") in OUTCOMES:
@@ -195,17 +195,18 @@ def _user(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[
         return
     kind = prompt_kind(entry, others[0] if others else "")
     if kind is None:
-        chain.touch_meta(entry, stamp_ns)
+        if others and is_echo(others[0]):
+            chain.echo(stamp_ns)
         return
     yield from chain.prompt(entry, stamp_ns, position, "agent" if chain.agent_id and kind == "prompt" else kind)
 
 
-def _system(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> None:
+def _system(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[Span]:
     subtype = entry.get("subtype")
     if subtype == "api_error":
         chain.api_error(entry, stamp_ns, position)
     elif subtype in {"compact_boundary", "microcompact_boundary"}:
-        chain.compaction(entry, stamp_ns, position, micro=subtype == "microcompact_boundary")
+        yield from chain.compaction(entry, stamp_ns, position, micro=subtype == "microcompact_boundary")
     elif subtype == "stop_hook_summary":
         chain.stop_hooks(entry, stamp_ns)
     elif subtype == "turn_duration":

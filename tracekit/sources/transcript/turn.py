@@ -8,7 +8,7 @@ from tracekit.model import Boundary, Span, Status, Value, semconv
 from tracekit.sources.transcript.call import Call
 from tracekit.sources.transcript.hook import HookRun
 from tracekit.sources.transcript.response import Attempt, Failure, Response
-from tracekit.sources.transcript.timing import REQUEST_AFTER_NS, REQUEST_BEFORE_NS
+from tracekit.sources.transcript.timing import REQUEST_AFTER_NS, REQUEST_BEFORE_NS, waits_for_message
 
 
 @dataclass(slots=True)
@@ -34,9 +34,18 @@ class Turn:
     waits_for_model: bool = True
     """The last thing was a prompt or a tool result: the model owes the next byte."""
     closed: bool = False
+    """The client said that the turn is over."""
+    compacting: bool = False
+    """Begun by a manual compaction whose command is still to come."""
 
     def __post_init__(self) -> None:
         self.last_ns = max(self.last_ns, self.start_ns)
+
+    def begin(self, stamp_ns: int) -> None:
+        """An entry that was written late shows that the turn began earlier."""
+        self.start_ns = min(self.start_ns, stamp_ns)
+        self.touch(stamp_ns)
+        self.others = [_not_before(span, stamp_ns) for span in self.others]
 
     def touch(self, stamp_ns: int) -> None:
         """Something of this turn happened."""
@@ -50,13 +59,13 @@ class Turn:
     def spans(self, source: str, agent_id: str | None, *, bound_ns: int | None) -> Iterator[Span]:
         """Everything of this turn. `bound_ns` is when the next turn began, None where the file ends in this one."""
         ended = bound_ns is not None or self.interrupted is not None
-        self._bound_responses(bound_ns)
+        finished = ended or self.closed or not (self.waits_for_model or self.pending)
+        self._bound_responses(self.last_ns if finished else None)
         self._close_hooks(bound_ns)
         if ended:
             for call in self.calls.values():
                 if call.result is None:
                     call.gave_up_ns = max(self.last_ns, call.stamp_ns)
-        finished = ended or self.closed or not (self.waits_for_model or self.pending)
         yield self._span(source, agent_id, self.last_ns if finished else None)
         for response in self.responses.values():
             yield from response.spans(source, agent_id, self.key)
@@ -97,8 +106,11 @@ class Turn:
                 break
             next_start = following.start()[1] if following is not None else None
             bounds = [bound for bound in (next_start, bound_ns if next_start is None else None, response.ended_ns) if bound is not None]
-            if next_start is None and bound_ns is None and self.attempts and self.attempts[-1].stamp_ns > response.last_ns:
-                bounds.append(self.attempts[-1].stamp_ns + REQUEST_AFTER_NS)
+            if next_start is None:
+                bounds += [attempt.stamp_ns + REQUEST_AFTER_NS for attempt in self.attempts[-1:] if attempt.stamp_ns > response.last_ns]
+                bounds += [run.start_ns for run in self.hooks.values() if run.event == "Stop" and run.start_ns >= response.last_ns]
+            if waits_for_message(response.version):
+                bounds += [call.result.stamp_ns for call in self.calls.values() if call.response is response and call.result]
             response.ended_ns = min(bounds, default=None)
 
     def _close_hooks(self, bound_ns: int | None) -> None:
@@ -142,3 +154,11 @@ class Turn:
             chain.error_stamp_ns = last.stamp_ns + (last.retry_ns if ended else 0)
             chain.error = dict(last.attributes) if ended else {}
             yield from chain.spans(source, agent_id, self.key)
+
+
+def _not_before(span: Span, stamp_ns: int) -> Span:
+    """A compaction began no earlier than the command that asked for it."""
+    if span.boundary != Boundary.COMPACTION or span.start_ns >= stamp_ns:
+        return span
+    latest = span.start_ns + span.start_slack_ns
+    return span._replace(start_ns=stamp_ns, start_slack_ns=max(0, latest - stamp_ns))
