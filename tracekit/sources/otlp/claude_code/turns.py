@@ -1,0 +1,87 @@
+"""Turns: the span claude_code.interaction and the user_prompt event that names its prompt."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from tracekit.model import Boundary, Source, Span, Value, semconv
+from tracekit.sources.otlp.claude_code import names
+from tracekit.sources.otlp.claude_code.joins import Joins, span_key
+from tracekit.sources.otlp.content import content_of, kept_events
+from tracekit.sources.otlp.records import LogRecord, Record, SpanRecord
+from tracekit.sources.otlp.values import present, text
+
+_AFTER_THE_TURN: Final = frozenset({names.MCP_CONNECTION, "retention_sweep"})
+"""Events that carry the id of a prompt which is long answered."""
+
+
+def from_span(record: SpanRecord, joins: Joins, *, content: bool) -> Iterator[Span]:
+    """A turn that ended."""
+    prompt = joins.prompt_of(record)
+    event = joins.prompts.get(prompt or "")
+    attributes = _attributes(record, prompt, event)
+    if content:
+        attributes |= content_of(record.attributes, event.attributes if event else {})
+    session = joins.session_of(record)
+    yield Span(
+        Source.OTEL,
+        session,
+        Boundary.TURN,
+        prompt or span_key(record.span_id),
+        record.start_ns,
+        record.stop_ns,
+        name=str(attributes[semconv.TURN_KIND]),
+        parent_key=session,
+        attributes=attributes,
+        events=kept_events(record.events),
+        position=record.place.position,
+    )
+
+
+def from_event(event: LogRecord, joins: Joins, *, content: bool) -> Iterator[Span]:
+    """A turn whose span was not read: it is still running, its client was killed, or no traces are exported."""
+    prompt = text(event.attributes, "prompt.id")
+    if prompt is None or joins.prompts.get(prompt) is not event or joins.interaction_of(event) is not None:
+        return
+    session = joins.session_of(event)
+    last_ns, next_ns = _bounds(event, prompt, joins)
+    attributes = _attributes(event, prompt, event)
+    if next_ns is None:
+        attributes[semconv.LAST_SEEN_NS] = last_ns
+    if content:
+        attributes |= content_of(event.attributes)
+    yield Span(
+        Source.OTEL,
+        session,
+        Boundary.TURN,
+        prompt,
+        event.time_ns - names.PROMPT_LATE_NS,
+        next_ns,
+        name=str(attributes[semconv.TURN_KIND]),
+        parent_key=session,
+        start_slack_ns=names.PROMPT_LATE_NS,
+        end_slack_ns=0 if next_ns is None else next_ns - last_ns,
+        attributes=attributes,
+        position=event.place.position,
+    )
+
+
+def _bounds(event: LogRecord, prompt: str, joins: Joins) -> tuple[int, int | None]:
+    """When the turn's last event was written, and when the next prompt came, before which it had ended."""
+    events = joins.events[joins.session_of(event)]
+    own = [found for found in events if text(found.attributes, "prompt.id") == prompt and names.event_name(found) not in _AFTER_THE_TURN]
+    last_ns = max((found.time_ns for found in own), default=event.time_ns)
+    later = (found.time_ns for found in events if names.event_name(found) == names.USER_PROMPT and found.time_ns > event.time_ns)
+    next_ns = min(later, default=None)
+    return min(last_ns, next_ns or last_ns), next_ns
+
+
+def _attributes(record: Record, prompt: str | None, event: LogRecord | None) -> dict[str, Value]:
+    command = text(event.attributes, "command_name") if event is not None else None
+    return present(
+        (
+            (semconv.TURN_KIND, "command" if command else "prompt"),
+            (semconv.PROMPT_ID, prompt),
+            (semconv.CLIENT_VERSION, text(record.attributes, "app.version") or text(record.resource, "service.version")),
+            (semconv.ENTRYPOINT, text(record.attributes, "app.entrypoint")),
+        ),
+    )
