@@ -1,0 +1,98 @@
+"""Agents of any make, by the conventions that their instrumentation follows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from tracekit.model import Boundary, Source, Span, Status, Value, semconv
+from tracekit.sources.otlp.agents import anthropic_sdk, genai, openinference
+from tracekit.sources.otlp.agents.forest import Forest, Node
+from tracekit.sources.otlp.agents.sighting import Role, Sighting
+from tracekit.sources.otlp.content import kept_events, span_content
+from tracekit.sources.otlp.records import STATUS_ERROR, STATUS_OK, Place, SpanRecord, SpanRef
+
+__all__ = ["observe"]
+
+_DIALECTS: Final = (anthropic_sdk.sight, openinference.sight, genai.sight)
+"""In order: the first that knows a span reads it."""
+
+_CANCELLED: Final = frozenset(
+    {"CancelledError", "asyncio.exceptions.CancelledError", "asyncio.CancelledError", "KeyboardInterrupt", "AbortError"}
+)
+_STATUS: Final = {STATUS_OK: Status.OK, STATUS_ERROR: Status.ERROR}
+
+
+def observe(records: Sequence[SpanRecord], hosts: Mapping[SpanRef, str], *, content: bool) -> Iterator[tuple[Place, Span]]:
+    """Say what these spans, which were read together, tell of boundaries. Spans that are none are passed over.
+
+    `hosts` are the spans in which Claude Code told of turns itself, with the session of each.
+    """
+    forest = Forest.of(records, _sight, hosts)
+    for node in forest.nodes:
+        if not node.doubled:
+            more = span_content(node.record) if content else {}
+            yield from ((node.record.place, span) for span in _spans(node, forest, more))
+
+
+def _sight(record: SpanRecord) -> Sighting | None:
+    return next((found for sight in _DIALECTS if (found := sight(record)) is not None), None)
+
+
+def _spans(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
+    match node.role:
+        case Role.AGENT:
+            yield from _agent(node, forest, content)
+        case Role.REQUEST:
+            agent = node.agent
+            yield _span(node, forest, Boundary.MODEL_REQUEST, agent.key if agent else None, content)
+        case Role.TOOL | Role.MCP_CLIENT:
+            yield from _tool(node, forest, content)
+        case Role.MCP_SERVER:
+            yield _span(node, forest, Boundary.MCP_CALL, None, content)
+
+
+def _agent(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
+    """A turn; a sub-agent's is one of its own, whose key is the sub-agent's."""
+    if not node.is_subagent:
+        kind = "prompt" if node.sighting.attributes else "implicit"
+        yield _span(node, forest, Boundary.TURN, forest.session_of(node.record), {**content, semconv.TURN_KIND: kind})
+        return
+    above = next((above for above in node.upward() if above.role in {Role.TOOL, Role.MCP_CLIENT, Role.AGENT}), None)
+    yield _span(node, forest, Boundary.SUBAGENT, above.key if above else None, content)
+    yield _span(node, forest, Boundary.TURN, node.key, {semconv.TURN_KIND: "agent"})
+
+
+def _tool(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
+    """A tool's execution, its call to an MCP server, or both: a call outside of any tool's span is the execution too."""
+    tool = next((above for above in node.upward() if above.role is Role.TOOL), None)
+    if node.role is Role.MCP_CLIENT and tool is not None:
+        yield _span(node, forest, Boundary.MCP_CALL, tool.key, content)._replace(key=tool.key)
+        return
+    request = forest.request_of(node)
+    yield _span(node, forest, Boundary.TOOL_EXECUTION, request.key if request else None, content)
+    if node.role is Role.MCP_CLIENT or node.sighting.is_mcp:
+        yield _span(node, forest, Boundary.MCP_CALL, node.key, {})
+
+
+def _span(node: Node, forest: Forest, boundary: Boundary, parent: str | None, more: Mapping[str, Value]) -> Span:
+    record = node.record
+    return Span(
+        Source.OTEL,
+        forest.session_of(record),
+        boundary,
+        node.key,
+        record.start_ns,
+        record.stop_ns,
+        name=node.sighting.name,
+        agent_id=next((above.key for above in (node, *node.upward()) if above.is_subagent), None),
+        parent_key=parent,
+        status=_status(node),
+        attributes={**node.sighting.attributes, **more},
+        events=kept_events(record.events),
+        position=record.place.position,
+    )
+
+
+def _status(node: Node) -> Status:
+    if node.sighting.attributes.get(semconv.ERROR_TYPE) in _CANCELLED:
+        return Status.CANCELLED
+    return _STATUS.get(node.record.status, Status.UNSET)

@@ -1,0 +1,146 @@
+"""From bodies to observations: every record is decoded first, because spans and events of one thing come in different bodies."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import orjson
+
+from tracekit.model import Problem, Span
+from tracekit.sources.lines import Line, objects
+from tracekit.sources.otlp import agents, claude_code
+from tracekit.sources.otlp.claude_code.names import INTERACTION
+from tracekit.sources.otlp.json_form import decode_json
+from tracekit.sources.otlp.protobuf import decode_protobuf
+from tracekit.sources.otlp.records import Place, Record, SpanRecord
+from tracekit.sources.otlp.values import text
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class _Decoded(NamedTuple):
+    """What a body holds that is of interest."""
+
+    records: list[Record]
+    problems: list[tuple[Place, Problem]]
+
+
+def read(
+    chunks: bytes | Iterable[bytes],
+    *,
+    content: bool = False,
+    start_position: int = 0,
+    start_line: int = 1,
+) -> Iterator[Span | Problem]:
+    """Read one file: a protobuf body, a JSON document, or JSON lines.
+
+    Spans and events are joined within what is read. Of a file that has grown, give the new part with the position and the
+    line number of its beginning.
+    """
+    whole = chunks if isinstance(chunks, bytes) else b"".join(chunks)
+    return _told(_decode(whole, 0, "", start_position, start_line), content=content)
+
+
+def read_protobuf(body: bytes, *, name: str = "", content: bool = False) -> Iterator[Span | Problem]:
+    """Read one protobuf body. `name`, the file's, helps only where the bytes do not tell traces from logs."""
+    return _told(_decode_protobuf(body, 0, name), content=content)
+
+
+def read_json_lines(lines: Iterable[tuple[int, int, bytes]], *, content: bool = False) -> Iterator[Span | Problem]:
+    """Read JSON lines, a body each. A line comes as its number, its byte position and its bytes without the newline."""
+    return _told(_sorted_out(chain.from_iterable(_decode_line(Line(*line), 0) for line in lines), 0), content=content)
+
+
+def read_group(bodies: Iterable[tuple[str, bytes]], *, content: bool = False) -> Iterator[tuple[str, Span | Problem]]:
+    """Read bodies that belong together, of either form, and give each observation with the name of its body.
+
+    Claude Code sends its spans and its events in different bodies, and only together do they say which prompt a span
+    belongs to, which request issued a tool, and what a request cost: read all files of a folder in one call.
+    """
+    names: list[str] = []
+    records: list[Record] = []
+    for index, (name, body) in enumerate(bodies):
+        names.append(name)
+        decoded = _decode(body, index, name, 0, 1)
+        records.extend(decoded.records)
+        yield from ((name, problem) for _, problem in decoded.problems)
+    yield from ((names[place.body], found) for place, found in _observe(records, content=content))
+
+
+# ------------------------------------------------------------------------------------------------------------ decoding
+
+
+def _decode(body: bytes, index: int, name: str, position: int, line: int) -> _Decoded:
+    start = body[:64].removeprefix(_BOM).lstrip()
+    if not start:
+        return _Decoded([], [])
+    if start[:1] in (b"{", b"["):
+        return _sorted_out(_decode_json(body, index, position, line), index)
+    return _decode_protobuf(body, index, name)
+
+
+def _decode_protobuf(body: bytes, index: int, name: str) -> _Decoded:
+    found = decode_protobuf(body, name=name, index=index)
+    if found is None:
+        return _Decoded([], [(Place(index), Problem(0, 0, "not OTLP", f"{len(body)} bytes are neither an OTLP protobuf body nor JSON"))])
+    return _sorted_out(found, index)
+
+
+def _decode_json(body: bytes, index: int, position: int, line: int) -> Iterator[Record | Problem]:
+    first, newline, _ = body.partition(b"\n")
+    if newline and not first.rstrip().endswith(b"}"):
+        # One document, written over many lines.
+        try:
+            document = orjson.loads(body.removeprefix(_BOM))
+        except orjson.JSONDecodeError as error:
+            return iter([Problem(line, position, "not JSON", str(error))])
+        return decode_json(document, Place(index, line, position))
+    return chain.from_iterable(_decode_line(found, index) for found in _lines(body, position, line))
+
+
+def _lines(body: bytes, position: int, number: int) -> Iterator[Line]:
+    at = 0
+    while at < len(body):
+        newline = body.find(b"\n", at)
+        end = len(body) if newline < 0 else newline
+        yield Line(number, position + at, body[at:end], ended=newline >= 0)
+        at, number = end + 1, number + 1
+
+
+def _decode_line(line: Line, index: int) -> Iterator[Record | Problem]:
+    found = objects(line)
+    if isinstance(found, Problem):
+        yield found
+        return
+    for position, value in found:
+        yield from decode_json(value, Place(index, line.number, position))
+
+
+def _sorted_out(found: Iterable[Record | Problem], index: int) -> _Decoded:
+    """Put problems aside and leave out what nothing here reads: log records of others, spans without a time."""
+    decoded = _Decoded([], [])
+    for item in found:
+        if isinstance(item, Problem):
+            decoded.problems.append((Place(index, item.line, item.position), item))
+        elif isinstance(item, SpanRecord) and not item.start_ns:
+            decoded.problems.append((item.place, Problem(item.place.line, item.place.position, "no timestamp", item.name)))
+        elif isinstance(item, SpanRecord) or claude_code.is_claude_code(item):
+            decoded.records.append(item)
+    return decoded
+
+
+# ----------------------------------------------------------------------------------------------------------- observing
+
+
+def _told(decoded: _Decoded, *, content: bool) -> Iterator[Span | Problem]:
+    yield from (problem for _, problem in decoded.problems)
+    yield from (found for _, found in _observe(decoded.records, content=content))
+
+
+def _observe(records: Sequence[Record], *, content: bool) -> Iterator[tuple[Place, Span | Problem]]:
+    own = [record for record in records if claude_code.is_claude_code(record)]
+    others = [record for record in records if isinstance(record, SpanRecord) and not claude_code.is_claude_code(record)]
+    turns = (record for record in own if isinstance(record, SpanRecord) and record.name == INTERACTION and record.parent_id)
+    hosts = {record.parent: session for record in turns if (session := text(record.attributes, "session.id"))}
+    yield from claude_code.observe(own, content=content)
+    yield from agents.observe(others, hosts, content=content)
