@@ -2,7 +2,8 @@
 --
 -- At each instant of a turn the category is that of the boundary that is open: first what certainly was (between a boundary's
 -- latest start and earliest end), in the order compaction, retry wait, streaming, model wait, tool, permission, hook, MCP
--- connection; then what possibly was (between earliest start and latest end); then nothing: the client itself.
+-- connection; then what possibly was (between earliest start and latest end); then nothing: the client itself, or `unobserved`
+-- where nothing of the turn was seen at all, or nothing more of a turn that is still open.
 -- Streaming with a tool certainly running under it is a category of its own.
 --
 -- Parameters: $session_id (NULL: all), $since_ns, $until_ns (NULL: no bound; a turn counts by its start).
@@ -15,7 +16,10 @@
 -- category      see above
 -- certain       1: it certainly was this; 0: it may have been this, the witnesses cannot tell
 -- duration_ns   time in this category
-WITH turns AS (
+WITH mine AS (
+    SELECT * FROM boundaries WHERE $session_id IS NULL OR session_id = $session_id
+),
+turns AS (
     SELECT
         session_id,
         COALESCE(agent_id, '') AS agent,
@@ -24,9 +28,8 @@ WITH turns AS (
         start_ns AS turn_start,
         COALESCE(end_ns, CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), start_ns) AS turn_end,
         CASE WHEN end_ns IS NULL THEN 1 ELSE 0 END AS is_open
-    FROM boundaries
+    FROM mine
     WHERE boundary = 'turn'
-      AND ($session_id IS NULL OR session_id = $session_id)
       AND ($since_ns IS NULL OR start_ns >= $since_ns)
       AND ($until_ns IS NULL OR start_ns < $until_ns)
 ),
@@ -43,16 +46,15 @@ pieces AS (
         CAST(attributes['tracekit.response.first_byte_ns'] AS BIGINT) AS first_byte,
         CAST(attributes['tracekit.response.last_block_ns'] AS BIGINT) AS last_block,
         CASE WHEN attributes['tracekit.turn.last_seen_ns'] IS NULL THEN 0 ELSE 1 END AS unused
-    FROM boundaries
+    FROM mine
     WHERE boundary IN (
         'model_request', 'tool_execution', 'permission_wait', 'hook_reply', 'retry_wait', 'compaction', 'mcp_connection'
     )
-      AND ($session_id IS NULL OR session_id = $session_id)
 ),
 first_blocks AS (
     SELECT session_id, parent_key, MIN(end_ns) AS first_block
-    FROM boundaries
-    WHERE boundary = 'stream_event' AND ($session_id IS NULL OR session_id = $session_id)
+    FROM mine
+    WHERE boundary = 'stream_event'
     GROUP BY session_id, parent_key
 ),
 requests AS (
@@ -142,7 +144,8 @@ moments AS (
         SUM(CASE WHEN certain = 0 AND category = 'streaming' THEN delta ELSE 0 END) AS p_streaming,
         SUM(CASE WHEN certain = 0 AND category = 'model_wait' THEN delta ELSE 0 END) AS p_model,
         SUM(CASE WHEN certain = 0 AND category = 'hook' THEN delta ELSE 0 END) AS p_hook,
-        SUM(CASE WHEN certain = 0 AND category = 'mcp_connection' THEN delta ELSE 0 END) AS p_mcp
+        SUM(CASE WHEN certain = 0 AND category = 'mcp_connection' THEN delta ELSE 0 END) AS p_mcp,
+        SUM(CASE WHEN delta > 0 THEN 1 ELSE 0 END) AS begun
     FROM edges
     GROUP BY session_id, agent, turn_key, t
 ),
@@ -167,15 +170,17 @@ running AS (
         SUM(p_streaming) OVER w AS p_streaming,
         SUM(p_model) OVER w AS p_model,
         SUM(p_hook) OVER w AS p_hook,
-        SUM(p_mcp) OVER w AS p_mcp
+        SUM(p_mcp) OVER w AS p_mcp,
+        SUM(begun) OVER w AS begun,
+        SUM(begun) OVER (PARTITION BY session_id, agent, turn_key) AS begun_in_all
     FROM moments
     WINDOW w AS (PARTITION BY session_id, agent, turn_key ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 ),
 segments AS (
     SELECT
-        session_id,
-        agent,
-        turn_key,
+        running.session_id,
+        running.agent,
+        running.turn_key,
         until - t AS length,
         CASE
             WHEN c_compaction > 0 THEN 'compaction'
@@ -194,6 +199,7 @@ segments AS (
             WHEN p_streaming > 0 THEN 'streaming'
             WHEN p_hook > 0 THEN 'hook'
             WHEN p_mcp > 0 THEN 'mcp_connection'
+            WHEN begun_in_all = 0 OR begun = begun_in_all AND is_open = 1 THEN 'unobserved'
             ELSE 'client'
         END AS category,
         CASE
@@ -202,6 +208,7 @@ segments AS (
             ELSE 1
         END AS certain
     FROM running
+    JOIN turns ON turns.session_id = running.session_id AND turns.agent = running.agent AND turns.turn_key = running.turn_key
     WHERE until IS NOT NULL
 )
 SELECT

@@ -19,12 +19,14 @@
 -- exposed_lower_ns, exposed_best_ns, exposed_upper_ns
 -- tool_lower_ns, tool_best_ns, tool_upper_ns         |union E|
 -- parallel_best_ns, parallel_upper_ns                sum|E| - |union E|
-WITH proofs AS (
+WITH mine AS (
+    SELECT * FROM boundaries WHERE $session_id IS NULL OR session_id = $session_id
+),
+proofs AS (
     SELECT session_id, 1 AS eager
-    FROM boundaries
+    FROM mine
     WHERE boundary = 'model_request'
       AND attributes['tracekit.response.eager_tools'] = 'true'
-      AND ($session_id IS NULL OR session_id = $session_id)
     GROUP BY session_id
 ),
 requests AS (
@@ -42,17 +44,16 @@ requests AS (
         CASE WHEN r.attributes['tracekit.response.tools_wait'] = 'true' THEN 1 ELSE 0 END AS waits,
         CASE WHEN r.attributes['tracekit.response.cut'] IS NULL THEN 0 ELSE 1 END AS cut,
         COALESCE(proofs.eager, 0) AS eager
-    FROM boundaries AS r
+    FROM mine AS r
     LEFT JOIN proofs ON proofs.session_id = r.session_id
     WHERE r.boundary = 'model_request'
-      AND ($session_id IS NULL OR r.session_id = $session_id)
       AND ($since_ns IS NULL OR r.start_ns >= $since_ns)
       AND ($until_ns IS NULL OR r.start_ns < $until_ns)
 ),
 schedules AS (
     SELECT session_id, key, parent_key, start_ns + start_slack_ns AS ready_ns
-    FROM boundaries
-    WHERE boundary = 'tool_schedule' AND ($session_id IS NULL OR session_id = $session_id)
+    FROM mine
+    WHERE boundary = 'tool_schedule'
 ),
 tools AS (
     SELECT
@@ -64,9 +65,9 @@ tools AS (
         e.end_ns AS end_out,
         e.end_ns - e.end_slack_ns AS end_in,
         CASE WHEN e.start_slack_ns = 0 AND e.start_source <> 'transcript' THEN 1 ELSE 0 END AS measured
-    FROM boundaries AS e
+    FROM mine AS e
     LEFT JOIN schedules ON schedules.session_id = e.session_id AND schedules.key = e.key
-    WHERE e.boundary = 'tool_execution' AND e.end_ns IS NOT NULL AND ($session_id IS NULL OR e.session_id = $session_id)
+    WHERE e.boundary = 'tool_execution' AND e.end_ns IS NOT NULL
 ),
 issued AS (
     SELECT

@@ -8,8 +8,13 @@ WITH edges AS (
         end_ns - end_slack_ns AS earliest_end_ns,
         start_slack_ns * 8 + rank AS start_order,
         CASE WHEN end_ns IS NULL THEN NULL ELSE end_slack_ns * 8 + rank END AS end_order
-    FROM witnesses
-    ANTI JOIN copies USING (session_id, boundary, key)
+    FROM (
+        SELECT witnesses.*, MIN(rank) OVER (PARTITION BY session_id, boundary, key) AS best_rank
+        FROM witnesses
+        ANTI JOIN copies USING (session_id, boundary, key)
+    ) AS witnesses
+    -- A parent's mirror of its sub-agent is no second opinion: it counts where the agent's own witness is missing.
+    WHERE rank < 6 OR best_rank = 6
 ),
 fused AS (
     SELECT

@@ -1,0 +1,136 @@
+"""What failed, whose fault it was, and whether it was got over: each failure once, attempts of one request as one chain."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final
+
+from tracekit.analysis.failures import Evidence, Verdict, classify, not_a_failure
+from tracekit.analysis.scope import EVERYTHING, Scope, ask
+from tracekit.model import Boundary, Column, Finding, semconv
+from tracekit.store import SpanStore
+
+_SAME_MOMENT_NS: Final = 1_000_000_000
+"""A rejected tool and the interrupt that the client writes for it are one event within this time."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(Finding):
+    """One failure."""
+
+    question: ClassVar[str] = "failures"
+
+    session_id: Annotated[str, Column("Session", "id")]
+    agent_id: Annotated[str | None, Column("Agent", show=False)]
+    turn_key: Annotated[str | None, Column("Turn", "id", show=False)]
+    end_ns: Annotated[int, Column("When", "time_ns")]
+    family: Annotated[str, Column("Family")]
+    kind: Annotated[str, Column("Kind")]
+    recovered: Annotated[bool, Column("Recovered")]
+    """The session got over it: the request was answered in the end, or the model went on in the same turn."""
+    name: Annotated[str, Column("Where")]
+    """Tool, model, hook or server."""
+    boundary: Annotated[str, Column("Layer", show=False)]
+    key: Annotated[str, Column("Key", "id", show=False)]
+    attempts: Annotated[int, Column("Attempts", "count", show=False)]
+    """HTTP attempts that failed; 0 where the boundary is no request."""
+    causes: Annotated[str, Column("Causes", show=False)]
+    """Kinds of the failed attempts, with their numbers, the commonest first."""
+    lost_ns: Annotated[int, Column("Lost", "ns")]
+    """Time that failed attempts and the waits between them took; 0 where the boundary is no request."""
+    retry: Annotated[str, Column("Retry")]
+    evidence: Annotated[str, Column("Evidence")]
+    witnesses: Annotated[str, Column("Witnesses", show=False)]
+
+
+def failures(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Failure]:
+    """Find the failures in a scope, in order of time."""
+    rows = ask(store, "failed", scope)
+    attempts: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["boundary"] == Boundary.REQUEST_ATTEMPT:
+            attempts[row["session_id"], row["parent_key"]].append(row)
+    schedules = {(row["session_id"], row["key"]) for row in rows if row["boundary"] == Boundary.TOOL_SCHEDULE}
+    rejected = [row for row in rows if row["boundary"] == Boundary.TOOL_SCHEDULE]
+    found = [
+        _failure(row, attempts.pop((row["session_id"], row["key"]), []))
+        for row in rows
+        if row["boundary"] != Boundary.REQUEST_ATTEMPT and not _told_elsewhere(row, schedules, rejected) and not _harmless(row)
+    ]
+    found += [_chain(store, chain) for chain in attempts.values()]
+    return sorted(found, key=lambda failure: (failure.end_ns, failure.session_id, failure.key))
+
+
+def _evidence(row: Row) -> Evidence:
+    return Evidence.from_attributes(row["boundary"], row["status"], row["name"], row["attributes"])
+
+
+def _harmless(row: Row) -> bool:
+    return not_a_failure(_evidence(row)) is not None
+
+
+def _told_elsewhere(row: Row, schedules: set[tuple[str, str]], rejected: Sequence[Row]) -> bool:
+    """A failed execution is told by its schedule; a hook that blocked a tool by the tool; an interrupt by the tool it rejected."""
+    session_id = row["session_id"]
+    if row["boundary"] == Boundary.TOOL_EXECUTION:
+        return (session_id, row["key"]) in schedules
+    if row["boundary"] == Boundary.HOOK_REPLY and row["attributes"].get(semconv.HOOK_OUTCOME) == "blocking":
+        return (session_id, row["parent_key"]) in schedules or row["attributes"].get(semconv.HOOK_EVENT) == "PreToolUse"
+    if row["boundary"] == Boundary.TURN and row["attributes"].get(semconv.INTERRUPTED) == "tool":
+        return any(
+            call["session_id"] == session_id and call["turn_key"] == row["key"] and abs(call["end_ns"] - row["end_ns"]) < _SAME_MOMENT_NS
+            for call in rejected
+        )
+    return False
+
+
+def _failure(row: Row, chain: Sequence[Row]) -> Failure:
+    """A boundary that failed, with the attempts that failed before it."""
+    verdict = classify(_evidence(row))
+    verdicts = [classify(_evidence(attempt)) for attempt in chain]
+    if chain:
+        verdict = _dominant([*verdicts, verdict])
+    return _row(row, verdict, chain=chain, verdicts=[*verdicts, *([verdict] if chain else [])], recovered=bool(row["went_on"]))
+
+
+def _chain(store: SpanStore, chain: Sequence[Row]) -> Failure:
+    """Attempts that failed before one that was answered: recovered, unless the request is open to this day."""
+    verdicts = [classify(_evidence(attempt)) for attempt in chain]
+    last = chain[-1]
+    sql = "SELECT end_ns, status FROM boundaries WHERE session_id = $session_id AND boundary = 'model_request' AND key = $key"
+    request = store.rows(sql, session_id=last["session_id"], key=last["parent_key"])
+    answered = bool(request) and request[0]["end_ns"] is not None and request[0]["status"] != "error"
+    return _row(last, _dominant(verdicts), chain=chain, verdicts=verdicts, recovered=answered)
+
+
+def _dominant(verdicts: Sequence[Verdict]) -> Verdict:
+    """The commonest kind names a mixed chain; among equals the first."""
+    counts = Counter((verdict.family, verdict.kind) for verdict in verdicts)
+    family_kind, _ = counts.most_common(1)[0]
+    return next(verdict for verdict in verdicts if (verdict.family, verdict.kind) == family_kind)
+
+
+def _row(row: Row, verdict: Verdict, *, chain: Sequence[Row], verdicts: Iterable[Verdict], recovered: bool) -> Failure:
+    causes = Counter(str(one.kind) for one in verdicts)
+    waits = sum(int(attempt["attributes"].get(semconv.RETRY_DELAY_NS, 0)) for attempt in chain)
+    took = max((attempt["end_ns"] for attempt in chain), default=0) - min((attempt["start_ns"] for attempt in chain), default=0)
+    return Failure(
+        session_id=row["session_id"],
+        agent_id=row["agent_id"],
+        turn_key=row["turn_key"],
+        end_ns=row["end_ns"],
+        family=verdict.family,
+        kind=verdict.kind,
+        recovered=recovered,
+        name=row["name"],
+        boundary=row["boundary"],
+        key=row["parent_key"] if row["boundary"] == Boundary.REQUEST_ATTEMPT and row["parent_key"] else row["key"],
+        attempts=len(chain) + (1 if chain and row["boundary"] == Boundary.MODEL_REQUEST else 0),
+        causes=", ".join(f"{kind} x{count}" for kind, count in causes.most_common()),
+        lost_ns=took + (waits if not took else 0),
+        retry=verdict.retry,
+        evidence=verdict.evidence_text,
+        witnesses=row["witnesses"],
+    )

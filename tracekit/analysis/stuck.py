@@ -1,0 +1,103 @@
+"""What a session waits for: its open obligations, each with a cause, an age, a certainty, and the witness that is missing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
+
+from tracekit.analysis.scope import EVERYTHING, Scope, ask
+from tracekit.model import Boundary, Column, Finding, semconv
+from tracekit.store import SpanStore
+
+Row = dict[str, Any]
+
+_STREAMS: Final = "a gateway or stream-json of the session would tell"
+_HOOKS: Final = "hooks (PermissionRequest, PreToolUse) of the session would tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck(Finding):
+    """One thing that an agent still waits for."""
+
+    question: ClassVar[str] = "stuck"
+
+    session_id: Annotated[str, Column("Session", "id")]
+    agent_id: Annotated[str | None, Column("Agent", show=False)]
+    turn_key: Annotated[str, Column("Turn", "id", show=False)]
+    verdict: Annotated[str, Column("Waits for")]
+    name: Annotated[str, Column("Which")]
+    boundary: Annotated[str, Column("Open boundary")]
+    key: Annotated[str, Column("Key", "id")]
+    since_ns: Annotated[int, Column("Since", "time_ns")]
+    age_ns: Annotated[int, Column("Age", "ns")]
+    """From the beginning of the wait to the moment asked about."""
+    last_seen_ns: Annotated[int, Column("Last seen", "time_ns", show=False)]
+    certainty: Annotated[str, Column("Certainty")]
+    """`certain`, `likely` or `unknown`."""
+    because: Annotated[str, Column("Because")]
+    witnesses: Annotated[str, Column("Witnesses", show=False)]
+
+
+class _Judged(NamedTuple):
+    verdict: str
+    certainty: str
+    because: str
+
+
+def stuck(store: SpanStore, scope: Scope = EVERYTHING, *, as_of_ns: int) -> Sequence[Stuck]:
+    """Name what every agent's last turn still waits for.
+
+    Args:
+        store: An open store.
+        scope: Bounds; a wait counts by its beginning.
+        as_of_ns: The moment to which ages are counted.
+    """
+    found = []
+    for row in ask(store, "stuck", scope):
+        judged = _judge(row)
+        age = max(0, as_of_ns - row["since_ns"])
+        found.append(Stuck.from_row(row | judged._asdict() | {"age_ns": age}))
+    return found
+
+
+def _judge(row: Row) -> _Judged:
+    boundary = row["boundary"]
+    if boundary == Boundary.MODEL_REQUEST:
+        return _request(row)
+    if boundary in {Boundary.TOOL_EXECUTION, Boundary.TOOL_SCHEDULE}:
+        return _tool(row)
+    return _PLAIN.get(boundary, _turn(row))
+
+
+_PLAIN: Final = {
+    Boundary.PERMISSION_WAIT: _Judged("permission", "certain", "the call was shown to a person or a rule and not answered"),
+    Boundary.MCP_CALL: _Judged("mcp call", "likely", f"the call has no result; if it waits for permission, {_HOOKS}"),
+    Boundary.MCP_CONNECTION: _Judged("mcp connection", "certain", "the server has not answered yet"),
+    Boundary.HOOK_REPLY: _Judged("hook", "certain", "the hook began and nothing after it was seen"),
+    Boundary.RETRY_WAIT: _Judged("retry wait", "certain", "the client sleeps before its next attempt"),
+    Boundary.COMPACTION: _Judged("compaction", "certain", "the conversation is being compacted"),
+}
+
+
+def _request(row: Row) -> _Judged:
+    if row["blocks"]:
+        return _Judged("mid-stream", "certain", f"{row['blocks']} block(s) of the response came, message_stop did not")
+    if row["first_byte_ns"] is not None:
+        return _Judged("mid-stream", "certain", "the first byte came, message_stop did not")
+    if row["sees_streams"]:
+        return _Judged("first byte", "certain", "the request was sent and nothing came back")
+    return _Judged("model", "likely", f"the request was sent and has no answer; whether a first byte came, {_STREAMS}")
+
+
+def _tool(row: Row) -> _Judged:
+    timeout = row["attributes"].get(semconv.TOOL_TIMEOUT_NS)
+    waited = row["last_seen_ns"] - row["since_ns"]
+    if timeout is not None and waited > int(timeout):
+        return _Judged("tool past its timeout", "certain", "the call has no result and its own timeout has passed")
+    if row["witnesses"] == "transcript":
+        return _Judged("tool", "likely", f"the call has no result; if it waits for permission, {_HOOKS}")
+    return _Judged("tool", "certain", "the tool began and has no result")
+
+
+def _turn(row: Row) -> _Judged:
+    """A turn that owes something, with nothing open in sight: the model's answer, or nobody remembers."""
+    return _Judged("model or nobody", "unknown", f"the last thing was a prompt or a tool result, and no request is visible; {_STREAMS}")

@@ -1,0 +1,60 @@
+-- Tokens by session, agent and model: the largest value per field of each message, each message once.
+--
+-- Parameters: $session_id (NULL: all), $since_ns, $until_ns (NULL: no bound; a message counts by its request's start).
+--
+-- session_id, agent_id (NULL: the main agent), agent_type, model
+-- partial             1: the agent is known only from its parent's progress lines, which do not show every message
+-- messages            responses counted
+-- input_tokens        uncached input
+-- output_tokens, cache_read_tokens, cache_write_tokens
+-- cost_usd            sum of what the client reported for single requests; NULL where it reported none of them
+-- costed              messages with a reported cost
+WITH requests AS (
+    SELECT
+        session_id,
+        agent_id,
+        name AS model,
+        CASE WHEN witnesses = 'progress' THEN 1 ELSE 0 END AS partial,
+        attributes['gen_ai.response.id'] AS message_id,
+        key,
+        CAST(attributes['tracekit.usage.input_tokens'] AS BIGINT) AS input_tokens,
+        CAST(attributes['gen_ai.usage.output_tokens'] AS BIGINT) AS output_tokens,
+        CAST(attributes['gen_ai.usage.cache_read.input_tokens'] AS BIGINT) AS cache_read_tokens,
+        CAST(attributes['gen_ai.usage.cache_write.input_tokens'] AS BIGINT) AS cache_write_tokens,
+        CAST(attributes['tracekit.cost.usd'] AS DOUBLE) AS cost_usd
+    FROM boundaries
+    WHERE boundary = 'model_request'
+      AND ($session_id IS NULL OR session_id = $session_id)
+      AND ($since_ns IS NULL OR start_ns >= $since_ns)
+      AND ($until_ns IS NULL OR start_ns < $until_ns)
+),
+whole_agents AS (
+    SELECT DISTINCT session_id, agent_id FROM requests WHERE partial = 0 AND agent_id IS NOT NULL
+),
+agents AS (
+    SELECT session_id, key AS agent_id, MIN(name) AS agent_type
+    FROM boundaries
+    WHERE boundary = 'subagent' AND ($session_id IS NULL OR session_id = $session_id)
+    GROUP BY session_id, key
+)
+SELECT
+    r.session_id,
+    r.agent_id,
+    agents.agent_type,
+    r.model,
+    r.partial,
+    COUNT(*) AS messages,
+    CAST(SUM(COALESCE(input_tokens, 0)) AS BIGINT) AS input_tokens,
+    CAST(SUM(COALESCE(output_tokens, 0)) AS BIGINT) AS output_tokens,
+    CAST(SUM(COALESCE(cache_read_tokens, 0)) AS BIGINT) AS cache_read_tokens,
+    CAST(SUM(COALESCE(cache_write_tokens, 0)) AS BIGINT) AS cache_write_tokens,
+    SUM(cost_usd) AS cost_usd,
+    COUNT(cost_usd) AS costed
+FROM requests AS r
+LEFT JOIN agents ON agents.session_id = r.session_id AND agents.agent_id = r.agent_id
+-- Where an agent's own file is at hand, its parent's mirror of it adds nothing.
+LEFT JOIN whole_agents ON whole_agents.session_id = r.session_id AND whole_agents.agent_id = r.agent_id AND r.partial = 1
+WHERE whole_agents.agent_id IS NULL
+  AND (input_tokens IS NOT NULL OR output_tokens IS NOT NULL)
+GROUP BY r.session_id, r.agent_id, agents.agent_type, r.model, r.partial
+ORDER BY r.session_id, r.agent_id NULLS FIRST, r.model;
