@@ -1,0 +1,360 @@
+"""One request to the model: from the line that announces it, over retries and content blocks, to message_stop."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tracekit.model import Boundary, Event, Source, Span, Status, Value, semconv
+from tracekit.model.redact import error_text, mask_secrets
+from tracekit.sources.stream_json.clock import EARLY_NS, QUIET_LATE_NS, Moment, Timed
+from tracekit.sources.stream_json.edges import between, edges, following, shifted
+from tracekit.sources.stream_json.fields import Object, mapping, number, parts_of, text, whole, words_of
+from tracekit.sources.timestamps import MILLISECOND
+from tracekit.sources.transcript.call import json_bytes
+
+SEND_NS: Final = 100 * MILLISECOND
+"""The server reads a request 11 to 67 ms after the line that announces it, and up to 80 ms after the client has sent it."""
+
+_USAGE: Final = (
+    ("input_tokens", semconv.INPUT_TOKENS),
+    ("output_tokens", semconv.OUTPUT_TOKENS),
+    ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
+    ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
+)
+
+
+@dataclass(slots=True)
+class Block:
+    """One content block of the response."""
+
+    index: int
+    kind: str
+    position: int
+    start: Moment
+    whole: Moment | None = None
+    """When the client told it complete: its assistant line comes just before the stream's own word."""
+    stopped: Moment | None = None
+    size: int | None = None
+    content: str | None = None
+
+    @property
+    def end(self) -> Moment | None:
+        """When it was complete, or the stream gave it up."""
+        return self.whole or self.stopped
+
+
+@dataclass(slots=True)
+class Failure:
+    """One `api_retry` line: an attempt failed and the client waits before the next."""
+
+    key: str
+    position: int
+    at: Moment
+    delay_ns: int
+    attributes: dict[str, Value]
+
+
+@dataclass(slots=True)
+class Request:
+    """What has been read of a request so far."""
+
+    session_id: str
+    agent_id: str | None
+    uuid: str
+    position: int
+    start: Moment
+    model: str = ""
+    serial: bool = False
+    """The client is one that starts tools only after the whole message."""
+    message_id: str | None = None
+    request_id: str | None = None
+    first_byte: Timed | None = None
+    first_content: Timed | None = None
+    blocks: dict[int, Block] = field(default_factory=dict[int, Block])
+    failures: list[Failure] = field(default_factory=list[Failure])
+    usage: dict[str, Value] = field(default_factory=dict[str, Value])
+    error: dict[str, Value] = field(default_factory=dict[str, Value])
+    stop_reason: str | None = None
+    streamed: bool = False
+    """The stream's own events are told, not only whole blocks."""
+    delta_seen: bool = False
+    stopped: Moment | None = None
+    """message_stop."""
+    cut: bool | str = False
+    has_tools: bool = False
+    results_seen: bool = False
+    """A result of one of its tools has come."""
+    eager: bool = False
+    """A result of one of its tools came before its last block, or before message_stop."""
+    last: Moment | None = None
+    """Its last line."""
+    _key: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The request's identity. Once used it stays, though a later line may name a better one."""
+        self._key = self._key or self.request_id or self.message_id or self.uuid
+        return self._key
+
+    @property
+    def begun(self) -> bool:
+        """Some of the response has been seen."""
+        return self.message_id is not None or self.first_byte is not None
+
+    @property
+    def last_block(self) -> Moment | None:
+        """When the last complete block was complete."""
+        return max((block.end for block in self.blocks.values() if block.end is not None), default=None)
+
+    # What was read ---------------------------------------------------------------------------------------------------
+
+    def retry(self, line: Timed) -> None:
+        """An attempt failed."""
+        value = line.value
+        found: dict[str, Value] = {}
+        for name, attribute in (("attempt", semconv.ATTEMPT), ("max_retries", semconv.MAX_RETRIES), ("error_status", semconv.HTTP_STATUS)):
+            if (count := whole(value, name)) is not None:
+                found[attribute] = count
+        if (kind := text(value, "error")) is not None:
+            found[semconv.ERROR_TYPE] = kind
+        delay = number(value, "retry_delay_ms") or 0
+        key = text(value, "request_id", "uuid") or f"{self.uuid}/{len(self.failures) + 1}"
+        self.failures.append(Failure(key, line.position, line.moment, int(delay * MILLISECOND), found))
+        self.last = line.moment
+        if self.begun and self.stopped is None:
+            # Nothing of the broken response is kept: the next attempt begins anew.
+            self.message_id = self.first_byte = self.first_content = None
+            self.blocks = {}
+
+    def event(self, line: Timed, event: Object) -> None:
+        """One event of the response's stream."""
+        line = line._replace(moment=following(self.last, line.moment))
+        self.streamed, self.last = True, line.moment
+        kind = event.get("type")
+        if kind == "message_start":
+            self._message_start(line, mapping(event, "message"))
+        elif kind == "content_block_start":
+            index = whole(event, "index")
+            number_ = len(self.blocks) if index is None else index
+            self.blocks[number_] = Block(number_, str(mapping(event, "content_block").get("type")), line.position, line.moment)
+        elif kind == "content_block_delta":
+            self.first_content = self.first_content or line
+        elif kind == "content_block_stop" and (block := self.blocks.get(whole(event, "index") or 0)) is not None:
+            block.stopped = line.moment
+        elif kind == "message_delta":
+            self.delta_seen = True
+            self.stop_reason = text(mapping(event, "delta"), "stop_reason") or self.stop_reason
+            self.count(mapping(event, "usage"))
+        elif kind == "error":
+            self.error = _stream_error(mapping(event, "error"))
+            self.cut = True
+        elif kind == "message_stop":
+            self.stopped = line.moment
+            self.cut = self.cut or not self.delta_seen
+
+    def _message_start(self, line: Timed, message: Object) -> None:
+        self.first_byte = line
+        self.message_id = text(message, "id") or self.message_id
+        self.model = text(message, "model") or self.model
+        self.count(mapping(message, "usage"))
+        waited = number(line.value, "ttft_ms")
+        if waited and not self.failures:
+            # The client's own measure: from sending the request to this event.
+            latest = min(self.start.latest, line.moment.latest - int(waited * MILLISECOND) + SEND_NS)
+            earliest = max(self.start.earliest, line.moment.earliest - int(waited * MILLISECOND) - EARLY_NS)
+            self.start = Moment(min(earliest, latest), latest)
+
+    def count(self, usage: Object) -> None:
+        """Keep the largest value of each field: only the last word on a response's usage is whole."""
+        for name, attribute in _USAGE:
+            tokens, known = whole(usage, name), self.usage.get(attribute, -1)
+            if tokens is not None and isinstance(known, int) and tokens > known:
+                self.usage[attribute] = tokens
+
+    def answer(self, line: Timed, *, content: bool) -> None:
+        """An assistant line: one content block, or in few clients several, now complete."""
+        message = mapping(line.value, "message")
+        line = line._replace(moment=following(self.last, line.moment))
+        self.message_id = text(message, "id") or self.message_id
+        self.request_id = text(line.value, "request_id") or self.request_id
+        self.model = text(message, "model") or self.model
+        self.stop_reason = text(message, "stop_reason") or self.stop_reason
+        self.count(mapping(message, "usage"))
+        before = self.last_block or self.start
+        for part in parts_of(line.value):
+            self._complete(part, line, before, content=content)
+        self.last = line.moment
+
+    def _complete(self, part: Object, line: Timed, before: Moment, *, content: bool) -> None:
+        kind = str(part.get("type"))
+        block = next((block for block in self.blocks.values() if block.whole is None and block.kind == kind), None)
+        if block is None:
+            block = Block(len(self.blocks), kind, line.position, between(before, line.moment))
+            self.blocks[block.index] = block
+        data = _data(part, kind)
+        block.whole, block.size = line.moment, len(data)
+        block.content = mask_secrets(data.decode(errors="replace")) if content else None
+        self.has_tools = self.has_tools or kind == "tool_use"
+
+    def fail(self, line: Timed) -> None:
+        """The client says in an assistant's place that the request failed, or that its response was cut."""
+        self.error = failure_of(line.value)
+        if not self.begun or self.request_id is None:
+            self.request_id = text(line.value, "request_id") or self.request_id
+        if not self.begun:
+            self.uuid = text(line.value, "uuid") or self.uuid
+        complete = self.stopped is not None and self.delta_seen
+        if self.begun and not complete:
+            self.cut = text(line.value, "api_error") or True
+        self.stopped = self.stopped or line.moment
+        self.last = line.moment
+
+    # What is told ----------------------------------------------------------------------------------------------------
+
+    def spans(self, parent_key: str, end: Moment | None, status: Status | None = None) -> Iterator[Span]:
+        """The request, its failed attempts and its blocks.
+
+        Args:
+            parent_key: Key of its turn.
+            end: What came next, where message_stop was not seen; None where nothing did, and the request is open.
+            status: How it ended, where the request itself does not say.
+        """
+        ending = self._ending(end)
+        cut = self._is_cut(ending) if status is None else False
+        told = Status.ERROR if cut or self.error else Status.OK if ending is not None and self.begun else Status.UNSET
+        yield Span(
+            Source.STREAM_JSON,
+            self.session_id,
+            Boundary.MODEL_REQUEST,
+            self.key,
+            **edges(self.start, ending)._asdict(),
+            name=self.model,
+            agent_id=self.agent_id,
+            parent_key=parent_key,
+            status=status or told,
+            attributes=self._attributes(cut=cut),
+            events=() if ending is not None or self.last is None else (Event(self.last.latest, "last_line"),),
+            position=self.position,
+        )
+        yield from self._attempts(ending)
+        yield from self._blocks(ending)
+
+    def _is_cut(self, ending: Moment | None) -> bool | str:
+        return self.cut or (self.streamed and self.stopped is None and ending is not None)
+
+    def _ending(self, end: Moment | None) -> Moment | None:
+        if self.stopped is not None:
+            return self.stopped
+        return None if end is None else between(self.last_block or self.last or self.start, end)
+
+    def _attributes(self, *, cut: bool | str) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        known = (
+            (semconv.REQUEST_MODEL, self.model),
+            (semconv.RESPONSE_ID, self.message_id),
+            (semconv.REQUEST_ID, self.request_id),
+            (semconv.STOP_REASON, self.stop_reason),
+            (semconv.STREAM_CUT, cut),
+            (semconv.TOOLS_WAIT, self.serial),
+            (semconv.EAGER_TOOLS, self.eager and not self.serial),
+        )
+        found |= {name: value for name, value in known if value}
+        if self.first_byte is not None and self.first_byte.measured:
+            found[semconv.FIRST_BYTE_NS] = self.first_byte.moment.latest
+        if self.first_content is not None and self.first_content.measured:
+            found[semconv.FIRST_CONTENT_NS] = self.first_content.moment.latest
+        if (last_block := self.last_block) is not None:
+            found[semconv.LAST_BLOCK_NS] = last_block.latest
+        if self.failures:
+            found[semconv.ATTEMPTS] = len(self.failures) + 1
+        return found | self.usage | self.error
+
+    def _attempts(self, ending: Moment | None) -> Iterator[Span]:
+        """Each failed attempt and the wait after it. The last attempt is the request itself."""
+        begins = self.start
+        answered = self.first_byte.moment if self.first_byte is not None else self.last_block or ending
+        following: list[Moment | None] = [failure.at for failure in self.failures[1:]]
+        for failure, then in zip(self.failures, [*following, answered], strict=False):
+            waited = _waited(failure, then)
+            common: dict[str, Any] = {"agent_id": self.agent_id, "parent_key": self.key, "position": failure.position}
+            yield Span(
+                Source.STREAM_JSON,
+                self.session_id,
+                Boundary.REQUEST_ATTEMPT,
+                failure.key,
+                **edges(begins, failure.at)._asdict(),
+                name=self.model,
+                status=Status.ERROR,
+                attributes=failure.attributes,
+                **common,
+            )
+            attempt = failure.attributes.get(semconv.ATTEMPT, 0)
+            yield Span(
+                Source.STREAM_JSON,
+                self.session_id,
+                Boundary.RETRY_WAIT,
+                failure.key,
+                **edges(failure.at, waited)._asdict(),
+                name="backoff",
+                attributes={semconv.ATTEMPT: attempt, semconv.RETRY_DELAY_NS: failure.delay_ns},
+                **common,
+            )
+            begins = waited or failure.at
+
+    def _blocks(self, ending: Moment | None) -> Iterator[Span]:
+        for block in sorted(self.blocks.values(), key=lambda block: block.index):
+            lost = block.whole is None and ending is not None
+            attributes: dict[str, Value] = {semconv.BLOCK_TYPE: block.kind, semconv.BLOCK_INDEX: block.index}
+            if block.size is not None:
+                attributes[semconv.BLOCK_SIZE] = block.size
+            if block.content is not None:
+                attributes[semconv.CONTENT] = block.content
+            if lost:
+                attributes[semconv.STREAM_CUT] = True
+            yield Span(
+                Source.STREAM_JSON,
+                self.session_id,
+                Boundary.STREAM_EVENT,
+                f"{self.message_id or self.key}#{block.index}",
+                **edges(block.start, block.end or ending)._asdict(),
+                name=block.kind,
+                agent_id=self.agent_id,
+                parent_key=self.key,
+                status=Status.ERROR if lost else Status.OK if block.whole else Status.UNSET,
+                attributes=attributes,
+                position=block.position,
+            )
+
+
+def failure_of(value: Object) -> dict[str, Value]:
+    """What an error line, or a result that is an error, says of the error."""
+    found: dict[str, Value] = {}
+    if (kind := text(value, "api_error_type", "api_error", "error")) is not None:
+        found[semconv.ERROR_TYPE] = kind
+    if (status := whole(value, "api_error_status")) is not None:
+        found[semconv.HTTP_STATUS] = status
+    if words := words_of(parts_of(value)):
+        found[semconv.ERROR_TEXT] = error_text(words)
+    return found
+
+
+def _stream_error(error: Object) -> dict[str, Value]:
+    kind, words = text(error, "type"), text(error, "message")
+    found = ((semconv.ERROR_TYPE, kind), (semconv.ERROR_TEXT, error_text(words) if words else None))
+    return {name: value for name, value in found if value}
+
+
+def _waited(failure: Failure, then: Moment | None) -> Moment | None:
+    """When the wait was over: it lasts as long as the client said, unless something proves that it was shorter."""
+    if then is None:
+        return None
+    planned = shifted(failure.at, failure.delay_ns)
+    latest = min(planned.latest + QUIET_LATE_NS, then.latest)
+    return Moment(min(planned.earliest, latest), latest)
+
+
+def _data(part: Object, kind: str) -> bytes:
+    if kind in {"text", "thinking"}:
+        words = part.get(kind)
+        return words.encode(errors="surrogatepass") if isinstance(words, str) else b""
+    return json_bytes(part.get("input") if kind == "tool_use" else part)
