@@ -23,7 +23,7 @@ def request(start: float, first_byte: float, end: float, label: str = "") -> Bar
     return Bar(at(start), at(end), Kind.WAIT, label, then=((at(first_byte), Kind.STREAM),))
 
 
-def tool(start: float, end: float, stop: float, label: str = "", *, failed: bool = False, slack: int = 0) -> Bar:  # noqa: PLR0913
+def tool(start: float, end: float, stop: float, label: str = "", *, failed: bool = False, slack: int = 0) -> Bar:
     return Bar(at(start), at(end), Kind.HIDDEN, label, start_slack_ns=slack, then=((at(stop), Kind.TOOL),), failed=failed)
 
 

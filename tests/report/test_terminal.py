@@ -134,16 +134,35 @@ def test_ids_are_whole_where_there_is_room_and_their_beginning_where_not() -> No
     assert "4f6c1d2e  2026-11-30" in tight
 
 
+def test_a_text_takes_no_more_lines_than_it_may() -> None:
+    assert len(table(NARROW[:1], width=80, colour=False).splitlines()) == 5
+    assert len(table(NARROW[:1], width=80, colour=False, lines=1).splitlines()) == 3
+
+
+@dataclass(frozen=True, slots=True)
+class Located(Finding):
+    key: Annotated[str, Column("Key", "id")]
+    project: Annotated[str, Column("Project", "path")]
+
+
+def test_of_a_path_the_end_is_kept_and_of_an_id_the_beginning() -> None:
+    row = table([Located("toolu_01" + "a" * 20, "/home/me/my projects/" + "x" * 40)], width=42, colour=False).splitlines()[-1]
+    assert row.split("  ") == ["toolu_0…", "…" + "x" * 31]
+
+
 @dataclass(frozen=True, slots=True)
 class Bounded(Finding):
     wait_lower_ns: Annotated[int | None, Column("Wait at least", "ns")]
     wait_upper_ns: Annotated[int | None, Column("Wait at most", "ns")]
     wait_lower: Annotated[str, Column("Own")]
+    time_lower_ns: Annotated[int, Column("Certain", "ns")]
+    time_upper_ns: Annotated[int, Column("At most", "ns", show=False)]
 
 
-def test_a_range_needs_both_bounds_of_one_name() -> None:
-    lines = table([Bounded(S, 2 * S, "x"), Bounded(None, None, "y")], width=80, colour=False).splitlines()
-    assert [line.split() for line in lines[0:1] + lines[2:]] == [["Wait", "Own"], ["1.0–2.0", "s", "x"], ["–", "y"]]
+def test_a_range_needs_both_bounds_of_one_name_to_be_shown() -> None:
+    lines = table([Bounded(S, 2 * S, "x", 0, S), Bounded(None, None, "y", S, S)], width=80, colour=False).splitlines()
+    assert [line.split("  ")[-3:] for line in lines[2:]] == [["1.0–2.0 s", "x", "    0 s"], ["–", "y", " 1.00 s"]] or lines
+    assert lines[0].split() == ["Wait", "Own", "Certain"]
 
 
 def test_plain_rows_are_shown_as_they_are() -> None:

@@ -28,19 +28,19 @@ Report = Callable[[Sequence[Finding], Sheet], str]
 
 
 def _table(findings: Sequence[Finding], sheet: Sheet) -> str:
-    from tracekit.report.terminal import table
+    from tracekit.report.terminal import table  # noqa: PLC0415 - as REPORTS says
 
     return table(findings, width=sheet.width, colour=sheet.colour, empty=sheet.empty)
 
 
 def _json(findings: Sequence[Finding], sheet: Sheet) -> str:
-    from tracekit.report.json import document
+    from tracekit.report.json import document  # noqa: PLC0415 - as REPORTS says
 
     return document(findings, as_of_ns=sheet.as_of_ns)
 
 
 def _csv(findings: Sequence[Finding], _: Sheet) -> str:
-    from tracekit.report.csv import sheet
+    from tracekit.report.csv import sheet  # noqa: PLC0415 - as REPORTS says
 
     return sheet(findings)
 
