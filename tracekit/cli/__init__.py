@@ -1,0 +1,1 @@
+"""The command line, one file a command. The only room that may import every other, and the only one that nobody imports."""

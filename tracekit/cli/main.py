@@ -1,0 +1,83 @@
+"""The `tracekit` command: finds the command that was asked for, loads it alone, and turns an error into an exit code."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from tracekit import __version__
+from tracekit.errors import TracekitError
+
+if TYPE_CHECKING:
+    import typer
+
+    app: typer.Typer
+    """The application with every command."""
+
+COMMANDS: Final = {
+    "demo": "tracekit.cli.demo",
+    "import": "tracekit.cli.import_",
+    "sessions": "tracekit.cli.sessions",
+    "timeline": "tracekit.cli.timeline",
+    "account": "tracekit.cli.account",
+    "overlap": "tracekit.cli.overlap",
+    "failures": "tracekit.cli.failures",
+    "stuck": "tracekit.cli.stuck",
+    "tokens": "tracekit.cli.tokens",
+    "sql": "tracekit.cli.sql",
+    "explain": "tracekit.cli.explain",
+    "doctor": "tracekit.cli.doctor",
+}
+"""Every command in the order of the help, and the module whose function `command` it is."""
+
+_INTERRUPTED: Final = 130
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["--version"]:
+        # Answered here, because typer alone takes longer to import than this whole answer.
+        print(f"tracekit {__version__}")  # noqa: T201
+        return
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and give its exit code. Nowhere else does an error become one."""
+    from tracekit.cli import output
+
+    wanted = [name for name in arguments[:1] if name in COMMANDS]
+    try:
+        build(wanted or COMMANDS)(args=list(arguments), prog_name="tracekit")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(done.code is not None)
+    except TracekitError as error:
+        output.complain(f"{error}\n(tracekit explain {error.slug})")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return 0
+
+
+def build(names: Iterable[str]) -> "typer.Typer":
+    """Give an application that has the commands named, loading no other command's module."""
+    import typer
+
+    from tracekit.cli.frame import frame
+
+    application = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown")
+    application.callback()(frame)
+    for name in names:
+        application.command(name)(import_module(COMMANDS[name]).command)
+    return application
+
+
+if not TYPE_CHECKING:  # a type checker would take every misspelt name for one of this module's
+
+    def __getattr__(name: str) -> object:
+        """Build the application when somebody asks for it: most runs need one command only."""
+        if name == "app":
+            return globals().setdefault(name, build(COMMANDS))
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
