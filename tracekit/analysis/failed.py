@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final
 
 from tracekit.analysis.failures import Evidence, Verdict, classify, not_a_failure
@@ -11,7 +11,10 @@ from tracekit.model import Boundary, Column, Finding, semconv
 from tracekit.store import SpanStore
 
 _SAME_MOMENT_NS: Final = 1_000_000_000
-"""A rejected tool and the interrupt that the client writes for it are one event within this time."""
+"""What two witnesses without a common key saw within this time, under one name, is one event."""
+
+_KEYLESS: Final = frozenset({Boundary.HOOK_REPLY, Boundary.MCP_CONNECTION, Boundary.MODEL_REQUEST, Boundary.COMPACTION})
+"""Boundaries that some witnesses cannot name: the keys of hook runs and connections are their own, a request without answer has none."""
 
 Row = dict[str, Any]
 
@@ -60,7 +63,47 @@ def failures(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Failure]:
         if row["boundary"] != Boundary.REQUEST_ATTEMPT and not _told_elsewhere(row, schedules, rejected) and not _harmless(row)
     ]
     found += [_chain(store, chain) for chain in attempts.values()]
-    return sorted(found, key=lambda failure: (failure.end_ns, failure.session_id, failure.key))
+    return _without_echoes(_met(sorted(found, key=lambda failure: (failure.end_ns, failure.session_id, failure.key))))
+
+
+def _met(found: Sequence[Failure]) -> list[Failure]:
+    """One failure where two witnesses saw the same event under different keys; a server's failures are one, whenever they came."""
+    kept: list[Failure] = []
+    for failure in found:
+        twin = next((index for index, other in enumerate(kept) if failure.boundary in _KEYLESS and _same(other, failure)), None)
+        if twin is None:
+            kept.append(failure)
+        else:
+            kept[twin] = _joined(kept[twin], failure)
+    return kept
+
+
+def _same(first: Failure, second: Failure) -> bool:
+    if (first.session_id, first.agent_id, first.boundary, first.name) != (second.session_id, second.agent_id, second.boundary, second.name):
+        return False
+    if first.boundary == Boundary.MCP_CONNECTION:
+        return True
+    apart = not set(first.witnesses.split(",")) & set(second.witnesses.split(","))
+    return apart and abs(first.end_ns - second.end_ns) < _SAME_MOMENT_NS
+
+
+def _joined(first: Failure, second: Failure) -> Failure:
+    """The sighting that says more, seen by the witnesses of both."""
+    best, other = (second, first) if len(second.evidence) > len(first.evidence) and first.kind != "spawn" else (first, second)
+    names = dict.fromkeys([*best.witnesses.split(","), *other.witnesses.split(",")])
+    return replace(best, witnesses=",".join(names), recovered=first.recovered and second.recovered)
+
+
+def _without_echoes(found: Sequence[Failure]) -> list[Failure]:
+    """Leave out the result of a turn or a session that only repeats what its request already said."""
+    told = {(failure.session_id, failure.family) for failure in found if failure.boundary == Boundary.MODEL_REQUEST}
+    turns = {(failure.session_id, failure.family) for failure in found if failure.boundary == Boundary.TURN}
+    return [
+        failure
+        for failure in found
+        if not (failure.boundary in {Boundary.TURN, Boundary.SESSION} and (failure.session_id, failure.family) in told)
+        and not (failure.boundary == Boundary.SESSION and (failure.session_id, failure.family) in turns)
+    ]
 
 
 def _evidence(row: Row) -> Evidence:
@@ -92,7 +135,10 @@ def _failure(row: Row, chain: Sequence[Row]) -> Failure:
     verdicts = [classify(_evidence(attempt)) for attempt in chain]
     if chain:
         verdict = _dominant([*verdicts, verdict])
-    return _row(row, verdict, chain=chain, verdicts=[*verdicts, *([verdict] if chain else [])], recovered=bool(row["went_on"]))
+    # A hook that fails without blocking stops nothing.
+    harmless = row["boundary"] == Boundary.HOOK_REPLY and row["attributes"].get(semconv.HOOK_OUTCOME) == "error"
+    recovered = harmless or bool(row["went_on"] or row["reconnected"])
+    return _row(row, verdict, chain=chain, verdicts=[*verdicts, *([verdict] if chain else [])], recovered=recovered)
 
 
 def _chain(store: SpanStore, chain: Sequence[Row]) -> Failure:

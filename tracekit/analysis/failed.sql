@@ -6,6 +6,7 @@
 -- start_ns, end_ns      when it began and ended, at the latest
 -- turn_key              the turn it belongs to, where known
 -- went_on               1: the model answered again in the same turn afterwards
+-- reconnected           1: the MCP server was connected later
 WITH mine AS (
     SELECT * FROM boundaries WHERE $session_id IS NULL OR session_id = $session_id
 ),
@@ -41,6 +42,11 @@ answers AS (
     WHERE boundary = 'model_request' AND status <> 'error' AND attributes['gen_ai.response.id'] IS NULL
       AND attributes['gen_ai.response.finish_reasons'] IS NOT NULL
 ),
+connections AS (
+    SELECT session_id, name, end_ns
+    FROM mine
+    WHERE boundary = 'mcp_connection' AND attributes['tracekit.mcp.status'] = 'connected'
+),
 placed AS (
     SELECT candidates.*, turns.turn_key, turns.next_start
     FROM candidates
@@ -52,8 +58,11 @@ placed AS (
 )
 SELECT
     p.session_id, p.agent_id, p.boundary, p.key, p.parent_key, p.name, p.status, p.attributes, p.witnesses, p.start_ns, p.end_ns, p.turn_key,
-    MAX(CASE WHEN a.answer_ns IS NULL THEN 0 ELSE 1 END) AS went_on
+    MAX(CASE WHEN a.answer_ns IS NULL OR p.boundary = 'mcp_connection' THEN 0 ELSE 1 END) AS went_on,
+    MAX(CASE WHEN c.end_ns IS NULL THEN 0 ELSE 1 END) AS reconnected
 FROM placed AS p
+LEFT JOIN connections AS c
+  ON p.boundary = 'mcp_connection' AND c.session_id = p.session_id AND c.name = p.name AND c.end_ns >= p.end_ns
 LEFT JOIN answers AS a
   ON a.session_id = p.session_id
  AND a.agent = COALESCE(p.agent_id, '')

@@ -56,7 +56,21 @@ def stuck(store: SpanStore, scope: Scope = EVERYTHING, *, as_of_ns: int) -> Sequ
         judged = _judge(row)
         age = max(0, as_of_ns - row["since_ns"])
         found.append(Stuck.from_row(row | judged._asdict() | {"age_ns": age}))
-    return found
+    return _without_weaker(found)
+
+
+def _without_weaker(found: Sequence[Stuck]) -> list[Stuck]:
+    """An agent has one request open at a time: of two sightings without a common key, the one that saw more is told."""
+    best: dict[tuple[str, str | None], Stuck] = {}
+    for one in found:
+        if one.boundary == Boundary.MODEL_REQUEST:
+            known = best.get((one.session_id, one.agent_id))
+            if known is None or _STRENGTH.index(one.verdict) > _STRENGTH.index(known.verdict):
+                best[one.session_id, one.agent_id] = one
+    return [one for one in found if one.boundary != Boundary.MODEL_REQUEST or best[one.session_id, one.agent_id] is one]
+
+
+_STRENGTH: Final = ("model", "first byte", "mid-stream")
 
 
 def _judge(row: Row) -> _Judged:
@@ -83,7 +97,7 @@ def _request(row: Row) -> _Judged:
         return _Judged("mid-stream", "certain", f"{row['blocks']} block(s) of the response came, message_stop did not")
     if row["first_byte_ns"] is not None:
         return _Judged("mid-stream", "certain", "the first byte came, message_stop did not")
-    if row["sees_streams"]:
+    if "gateway" in row["witnesses"] or "stream_json" in row["witnesses"]:
         return _Judged("first byte", "certain", "the request was sent and nothing came back")
     return _Judged("model", "likely", f"the request was sent and has no answer; whether a first byte came, {_STREAMS}")
 

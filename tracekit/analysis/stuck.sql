@@ -12,7 +12,6 @@
 -- blocks                 blocks of an open response that had come
 -- first_byte_ns          when the first byte of an open response had come, where a witness saw it
 -- witnesses              who saw the boundary
--- session_witnesses      1 for each witness of the session that sees requests as they happen: gateway, stream_json, hooks
 WITH mine AS (
     SELECT * FROM boundaries WHERE ($session_id IS NULL OR session_id = $session_id) AND witnesses <> 'progress'
 ),
@@ -22,8 +21,7 @@ seen AS (
         MAX(GREATEST(
             COALESCE(end_ns - end_slack_ns, start_ns + start_slack_ns),
             COALESCE(CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), 0)
-        )) AS last_seen_ns,
-        MAX(CASE WHEN witnesses LIKE '%gateway%' OR witnesses LIKE '%stream_json%' THEN 1 ELSE 0 END) AS sees_streams
+        )) AS last_seen_ns
     FROM mine
     GROUP BY session_id
 ),
@@ -102,8 +100,7 @@ SELECT
     e.attributes,
     COALESCE(arrived.blocks, 0) AS blocks,
     COALESCE(CAST(e.attributes['tracekit.response.first_byte_ns'] AS BIGINT), arrived.first_start_ns) AS first_byte_ns,
-    e.witnesses,
-    seen.sees_streams
+    e.witnesses
 FROM everything AS e
 JOIN seen ON seen.session_id = e.session_id
 LEFT JOIN arrived ON arrived.session_id = e.session_id AND arrived.parent_key = e.key

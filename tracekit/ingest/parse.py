@@ -140,9 +140,9 @@ def _transcript(job: Job, target: Target, handle: BinaryIO, parsed: Parsed, segm
         for item in reader.feed(line):
             if isinstance(item, Problem) and item.reason == "unfinished last line":
                 cursor.unfinished()
-            _keep(item, target.file_id, parsed, segment)
+            keep(item, target.file_id, parsed, segment)
     for span in reader.finish():
-        _keep(span, target.file_id, parsed, segment)
+        keep(span, target.file_id, parsed, segment)
     resume = reader.resume_point(cursor.end, cursor.end_line)
     return Read(target, *facts, cursor.end, cursor.end_line, *resume, reader.entries)
 
@@ -159,10 +159,10 @@ def _stream(job: Job, target: Target, handle: BinaryIO, parsed: Parsed, segment:
                 count += 1
                 yield line.number, line.position, line.raw, None
             else:
-                _keep(line, target.file_id, parsed, segment)
+                keep(line, target.file_id, parsed, segment)
 
-    for item in read_stream_json(lines(), content=job.content):
-        _keep(item, target.file_id, parsed, segment)
+    for item in read_stream_json(lines(), content=job.content, written_ns=facts[1]):
+        keep(item, target.file_id, parsed, segment)
     return Read(target, *facts, cursor.end, cursor.end_line, 0, 1, 0, count)
 
 
@@ -184,7 +184,7 @@ def _otlp(job: Job, parsed: Parsed, segment: BinaryIO) -> None:
             yield target.path, body
 
     for path, item in read_group(bodies(), content=job.content):
-        _keep(item, targets[path].file_id, parsed, segment)
+        keep(item, targets[path].file_id, parsed, segment)
     parsed.reads.extend(reads)
 
 
@@ -193,7 +193,7 @@ def _facts(handle: BinaryIO) -> tuple[int, int, int, str]:
     return status.st_size, status.st_mtime_ns, status.st_ino, head_digest(handle, status.st_size)
 
 
-def _keep(item: Span | Problem, file: int, parsed: Parsed, segment: BinaryIO) -> None:
+def keep(item: Span | Problem, file: int, parsed: Parsed, segment: BinaryIO) -> None:
     if isinstance(item, Problem):
         parsed.problems.append((file, item.line, item.position, item.reason, item.detail))
         return

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -15,7 +15,9 @@ from tracekit.sources.otlp.protobuf import decode_protobuf
 from tracekit.sources.otlp.records import Place, Record, SpanRecord
 from tracekit.sources.otlp.values import text
 
-_BOM = b"\xef\xbb\xbf"
+_BOM: Final = b"\xef\xbb\xbf"
+_END_OF_TIME: Final = 1 << 63
+"""Nanoseconds that a signed integer of 64 bits no longer holds."""
 
 
 class _Decoded(NamedTuple):
@@ -88,14 +90,18 @@ def _decode_protobuf(body: bytes, index: int, name: str) -> _Decoded:
 
 def _decode_json(body: bytes, index: int, position: int, line: int) -> Iterator[Record | Problem]:
     first, newline, _ = body.partition(b"\n")
-    if newline and not first.rstrip().endswith(b"}"):
-        # One document, written over many lines.
-        try:
-            document = orjson.loads(body.removeprefix(_BOM))
-        except orjson.JSONDecodeError as error:
-            return iter([Problem(line, position, "not JSON", str(error))])
-        return decode_json(document, Place(index, line, position))
+    if newline and first.removeprefix(_BOM).strip() in (b"{", b"["):
+        return _document(body, Place(index, line, position))
     return chain.from_iterable(_decode_line(found, index) for found in _lines(body, position, line))
+
+
+def _document(body: bytes, place: Place) -> Iterator[Record | Problem]:
+    """One body that is written over many lines, as people do."""
+    try:
+        document = orjson.loads(body.removeprefix(_BOM))
+    except orjson.JSONDecodeError as error:
+        return iter([Problem(place.line, place.position, "not JSON", str(error))])
+    return decode_json(document, place)
 
 
 def _lines(body: bytes, position: int, number: int) -> Iterator[Line]:
@@ -117,16 +123,25 @@ def _decode_line(line: Line, index: int) -> Iterator[Record | Problem]:
 
 
 def _sorted_out(found: Iterable[Record | Problem], index: int) -> _Decoded:
-    """Put problems aside and leave out what nothing here reads: log records of others, spans without a time."""
+    """Put problems aside, and leave out what nothing here reads: log records of others."""
     decoded = _Decoded([], [])
     for item in found:
         if isinstance(item, Problem):
             decoded.problems.append((Place(index, item.line, item.position), item))
-        elif isinstance(item, SpanRecord) and not item.start_ns:
-            decoded.problems.append((item.place, Problem(item.place.line, item.place.position, "no timestamp", item.name)))
-        elif isinstance(item, SpanRecord) or claude_code.is_claude_code(item):
+        elif not isinstance(item, SpanRecord) and not claude_code.is_claude_code(item):
+            continue
+        elif _has_time(item):
             decoded.records.append(item)
+        else:
+            decoded.problems.append((item.place, Problem(item.place.line, item.place.position, "no timestamp", item.name)))
     return decoded
+
+
+def _has_time(record: Record) -> bool:
+    """Whether a record has times that the store can hold; the end may be missing."""
+    if isinstance(record, SpanRecord):
+        return 0 < record.start_ns < _END_OF_TIME and 0 <= record.end_ns < _END_OF_TIME
+    return 0 < record.time_ns < _END_OF_TIME
 
 
 # ----------------------------------------------------------------------------------------------------------- observing

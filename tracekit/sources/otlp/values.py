@@ -22,7 +22,7 @@ def text(attributes: Attributes, *names: str) -> str | None:
     return None
 
 
-def number(attributes: Attributes, *names: str) -> float | None:
+def number(attributes: Mapping[str, Any], *names: str) -> float | None:
     """The first of these attributes that is a finite number, or text that spells one."""
     for name in names:
         value = attributes.get(name)
@@ -30,18 +30,23 @@ def number(attributes: Attributes, *names: str) -> float | None:
             continue
         try:
             found = float(value)
-        except (ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError):
             continue
         if math.isfinite(found):
             return found
     return None
 
 
-def integer(attributes: Attributes, *names: str) -> int | None:
+def integer(attributes: Mapping[str, Any], *names: str) -> int | None:
     """The first of these attributes that is a whole number; fractions are cut."""
     for name in names:
         value = attributes.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, str):
+            try:
+                return int(value)
+            except ValueError:
+                pass
+        elif isinstance(value, int) and not isinstance(value, bool):
             return value
         found = number(attributes, name)
         if found is not None:

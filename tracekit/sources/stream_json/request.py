@@ -11,6 +11,7 @@ from tracekit.sources.stream_json.edges import between, edges, following, shifte
 from tracekit.sources.stream_json.fields import Object, mapping, number, parts_of, text, whole, words_of
 from tracekit.sources.timestamps import MILLISECOND
 from tracekit.sources.transcript.call import json_bytes
+from tracekit.sources.transcript.timing import last_block_estimate
 
 SEND_NS: Final = 100 * MILLISECOND
 """The server reads a request 11 to 67 ms after the line that announces it, and up to 80 ms after the client has sent it."""
@@ -93,7 +94,8 @@ class Request:
     @property
     def key(self) -> str:
         """The request's identity. Once used it stays, though a later line may name a better one."""
-        self._key = self._key or self.request_id or self.message_id or self.uuid
+        named = self.request_id if self.request_id is not None and self.request_id.startswith("req_") else None
+        self._key = self._key or named or self.message_id or self.uuid
         return self._key
 
     @property
@@ -104,7 +106,8 @@ class Request:
     @property
     def last_block(self) -> Moment | None:
         """When the last complete block was complete."""
-        return max((block.end for block in self.blocks.values() if block.end is not None), default=None)
+        ends = [block.whole or (None if self.cut else block.stopped) for block in self.blocks.values()]
+        return max((end for end in ends if end is not None), default=None)
 
     # What was read ---------------------------------------------------------------------------------------------------
 
@@ -263,8 +266,8 @@ class Request:
             found[semconv.FIRST_BYTE_NS] = self.first_byte.moment.latest
         if self.first_content is not None and self.first_content.measured:
             found[semconv.FIRST_CONTENT_NS] = self.first_content.moment.latest
-        if (last_block := self.last_block) is not None:
-            found[semconv.LAST_BLOCK_NS] = last_block.latest
+        if stamps := [block.end.latest for block in self.blocks.values() if block.end is not None]:
+            found[semconv.LAST_BLOCK_NS] = last_block_estimate(stamps, self.start.latest)
         if self.failures:
             found[semconv.ATTEMPTS] = len(self.failures) + 1
         return found | self.usage | self.error
@@ -274,14 +277,15 @@ class Request:
         begins = self.start
         answered = self.first_byte.moment if self.first_byte is not None else self.last_block or ending
         following: list[Moment | None] = [failure.at for failure in self.failures[1:]]
-        for failure, then in zip(self.failures, [*following, answered], strict=False):
+        for number_, (failure, then) in enumerate(zip(self.failures, [*following, answered], strict=False), start=1):
+            key = f"{self.key}~{number_}"
             waited = _waited(failure, then)
             common: dict[str, Any] = {"agent_id": self.agent_id, "parent_key": self.key, "position": failure.position}
             yield Span(
                 Source.STREAM_JSON,
                 self.session_id,
                 Boundary.REQUEST_ATTEMPT,
-                failure.key,
+                key,
                 **edges(begins, failure.at)._asdict(),
                 name=self.model,
                 status=Status.ERROR,
@@ -293,7 +297,7 @@ class Request:
                 Source.STREAM_JSON,
                 self.session_id,
                 Boundary.RETRY_WAIT,
-                failure.key,
+                key,
                 **edges(failure.at, waited)._asdict(),
                 name="backoff",
                 attributes={semconv.ATTEMPT: attempt, semconv.RETRY_DELAY_NS: failure.delay_ns},
@@ -303,7 +307,7 @@ class Request:
 
     def _blocks(self, ending: Moment | None) -> Iterator[Span]:
         for block in sorted(self.blocks.values(), key=lambda block: block.index):
-            lost = block.whole is None and ending is not None
+            lost = block.whole is None and ending is not None and (block.stopped is None or bool(self.cut))
             attributes: dict[str, Value] = {semconv.BLOCK_TYPE: block.kind, semconv.BLOCK_INDEX: block.index}
             if block.size is not None:
                 attributes[semconv.BLOCK_SIZE] = block.size

@@ -94,8 +94,6 @@ class Chain:
         elif call.result is None:
             call.result = result_of(entry, block, stamp_ns)
             call.background = call.background or "backgroundTaskId" in call.result.details
-            if any(other.stamp_ns > stamp_ns for other in call.response.blocks):
-                call.response.results_early = True
             self._agent_of(turn, call)
         turn.waits_for_model = True
         turn.touch(stamp_ns)

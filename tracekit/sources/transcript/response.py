@@ -6,7 +6,7 @@ from typing import Any
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
-from tracekit.sources.transcript.timing import BLOCK_LATE_NS, BURST_NS, REQUEST_AFTER_NS, REQUEST_BEFORE_NS, waits_for_message
+from tracekit.sources.transcript.timing import BLOCK_LATE_NS, REQUEST_AFTER_NS, REQUEST_BEFORE_NS, last_block_estimate, waits_for_message
 
 _USAGE = (
     ("input_tokens", semconv.INPUT_TOKENS),
@@ -116,21 +116,6 @@ class Response:
             return min(began) - REQUEST_BEFORE_NS, min(began) + REQUEST_AFTER_NS
         return min(self.waits_for_ns, latest), latest
 
-    def last_block_ns(self) -> int:
-        """Best estimate of when the last block was complete on the wire.
-
-        The stamp itself, unless the block came out in a burst: then its stamp says when a busy client caught up, and the
-        middle between the last calm stamp and the burst is the better guess.
-        """
-        stamps = sorted(block.stamp_ns for block in self.blocks)
-        calm = len(stamps) - 1
-        while calm > 0 and stamps[calm] - stamps[calm - 1] < BURST_NS:
-            calm -= 1
-        if calm == len(stamps) - 1:
-            return stamps[-1]
-        before = stamps[calm - 1] if calm > 0 else max(self.start()[1], stamps[0] - BLOCK_LATE_NS)
-        return (min(before, stamps[-1]) + stamps[-1]) // 2
-
     def spans(self, source: str, agent_id: str | None, parent_key: str) -> Iterator[Span]:
         """The request, its attempts and waits, and its blocks."""
         earliest, latest = self.start()
@@ -168,7 +153,7 @@ class Response:
         found: dict[str, Value] = {semconv.REQUEST_MODEL: self.model} if self.model else {}
         if self.blocks:
             found[semconv.RESPONSE_ID] = self.id
-            found[semconv.LAST_BLOCK_NS] = self.last_block_ns()
+            found[semconv.LAST_BLOCK_NS] = last_block_estimate([block.stamp_ns for block in self.blocks], self.start()[1])
         if self.request_id:
             found[semconv.REQUEST_ID] = self.request_id
         if self.stop_reason:
@@ -196,19 +181,20 @@ class Response:
             start = failure.began_ns - REQUEST_BEFORE_NS if failure.began_ns is not None else begins
             latest = failure.began_ns + REQUEST_AFTER_NS if failure.began_ns is not None else failure.stamp_ns
             start, latest = min(start, failure.stamp_ns), min(latest, failure.stamp_ns)
+            key = f"{self.key}~{number}"
             common: dict[str, Any] = {"agent_id": agent_id, "position": failure.position}
             yield Span(
                 source,
                 self.session_id,
                 Boundary.REQUEST_ATTEMPT,
-                failure.key,
+                key,
                 start,
                 failure.stamp_ns,
                 name=self.model,
                 parent_key=self.key,
                 start_slack_ns=latest - start,
                 status=Status.ERROR,
-                attributes={semconv.ATTEMPT: number} | failure.attributes,
+                attributes={semconv.ATTEMPT: number, semconv.REQUEST_ID: failure.key} | failure.attributes,
                 **common,
             )
             wait_ends = max(failure.stamp_ns, min(failure.stamp_ns + failure.retry_ns, next_ns))
@@ -216,7 +202,7 @@ class Response:
                 source,
                 self.session_id,
                 Boundary.RETRY_WAIT,
-                failure.key,
+                key,
                 failure.stamp_ns,
                 wait_ends,
                 name="backoff",

@@ -3,6 +3,7 @@
 Each constant was taken from recorded runs of client 2.1.332 against a server that logged its own times.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from tracekit.sources.timestamps import MILLISECOND, SECOND
@@ -27,6 +28,26 @@ BURST_NS: Final = 50 * MILLISECOND
 
 LAST_SERIAL_CLIENT: Final = (2, 1, 23)
 """Clients up to this version start tools only after the whole message: 0 of 751 results stand before the last block."""
+
+
+def last_block_estimate(stamps: Sequence[int], request_sent_ns: int) -> int:
+    """Best estimate of when the last block was complete on the wire, from when the client said so of each block.
+
+    The last stamp itself, unless the block came out in a burst: then its stamp says when a busy client caught up, and the
+    middle between the last calm stamp and the burst is the better guess.
+
+    Args:
+        stamps: When the client told each block complete; at least one.
+        request_sent_ns: Latest start of the request: no block came before.
+    """
+    ordered = sorted(stamps)
+    calm = len(ordered) - 1
+    while calm > 0 and ordered[calm] - ordered[calm - 1] < BURST_NS:
+        calm -= 1
+    if calm == len(ordered) - 1:
+        return ordered[-1]
+    before = ordered[calm - 1] if calm > 0 else max(request_sent_ns, ordered[0] - BLOCK_LATE_NS)
+    return (min(before, ordered[-1]) + ordered[-1]) // 2
 
 
 def version_of(text: object) -> tuple[int, ...]:

@@ -60,6 +60,9 @@ class Turn:
         """Everything of this turn. `bound_ns` is when the next turn began, None where the file ends in this one."""
         ended = bound_ns is not None or self.interrupted is not None
         finished = ended or self.closed or not (self.waits_for_model or self.pending)
+        for call in self.calls.values():
+            if call.result is not None and call.result.stamp_ns < call.response.last_ns:
+                call.response.results_early = True
         self._bound_responses(self.last_ns if finished else None)
         self._close_hooks(bound_ns)
         if ended:

@@ -36,22 +36,13 @@ def observe(records: Sequence[Record], *, content: bool) -> Iterator[tuple[Place
     for record in records:
         if isinstance(record, LogRecord) and names.event_name(record) not in _EVENTS:
             continue
-        trouble = _trouble(record, joins)
-        if trouble is not None:
-            yield record.place, trouble
+        if not joins.session_of(record):
+            yield record.place, Problem(record.place.line, record.place.position, "no session id", record.name)
             continue
         found = (
             _of_span(record, joins, content=content) if isinstance(record, SpanRecord) else _of_event(record, joins, runs, content=content)
         )
         yield from ((record.place, span) for span in found)
-
-
-def _trouble(record: Record, joins: Joins) -> Problem | None:
-    if not joins.session_of(record):
-        return Problem(record.place.line, record.place.position, "no session id", record.name)
-    if isinstance(record, LogRecord) and not record.time_ns:
-        return Problem(record.place.line, record.place.position, "no timestamp", record.name)
-    return None
 
 
 def _of_span(record: SpanRecord, joins: Joins, *, content: bool) -> Iterator[Span]:

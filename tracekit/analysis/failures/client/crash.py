@@ -1,0 +1,39 @@
+"""client / crash: the client's process died or could not be started.
+
+What it means
+    The CLI ended by an exit code, a signal or an uncaught error, or was never found. The host sees only that: `Command failed with exit
+    code 1` hides the cause, which went to stderr. Tools that were running have no result.
+
+Evidence
+    `ProcessError`, `exited with code N`, a signal (SIGTERM 143, SIGKILL 137, SIGSEGV 139), an uncaught exception, memory that ran out.
+
+What to do
+    Run the same command by hand, or pass a `stderr` callback to the SDK, and read the first error. Then resume, and look at what the
+    last tool did.
+"""
+
+from typing import Final
+
+from tracekit.analysis.failures.evidence import Evidence
+from tracekit.analysis.failures.layer import MODEL
+from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
+
+_NAMES: Final = names("ProcessError", "CLIConnectionError", "CLINotFoundError", "CLIJSONDecodeError", "turn_setup_failed")
+_SAYS: Final = wording(
+    r"\b(?:exited|exit|failed|died|terminated|killed)\b.{0,20}\b(?:code|status|signal)",
+    r"\bSIG(?:KILL|TERM|SEGV|ABRT|ILL|BUS|TRAP|INT|HUP|PIPE)\b",
+    r"segmentation fault|illegal instruction|core dumped|bus error",
+    r"out of memory|stack overflow|maximum call stack",
+    r"\bpanic\b|uncaught|unhandled (?:promise )?rejection|fatal error",
+    r"pane is dead|process .{0,30}(?:crashed|died|not (?:running|ready)|terminated)",
+    r"(?:claude code|claude|cli)\b.{0,20}\bnot found",
+    r"no conversation found|exceeded maximum buffer size",
+    r"cannot read propert|is not a function|is not an object|enospc|emfile",
+)
+
+
+def _match(evidence: Evidence) -> str | None:
+    return evidence.named(_NAMES) or evidence.says(_SAYS)
+
+
+RULE: Final = Rule(Family.CLIENT, Kind.CRASH, Retry.HELPS_AFTER_CHANGE, MODEL, _match, __doc__)

@@ -1,0 +1,35 @@
+"""How a client speaks of hooks: the head of its lines, and the words of the hook behind it."""
+
+import re
+from typing import Final
+
+from tracekit.analysis.failures.evidence import Evidence
+from tracekit.analysis.failures.layer import Layer
+
+HEAD: Final = re.compile(
+    r"(?:error: )?(?:(?:[A-Z]\w+(?::[\w.*|\-]+)?|\w+) hooks? (?:error|feedback|failed|denied|blocked|returned|output|cancell?ed|timed out|problem)"
+    r"|hook \S+ (?:denied|blocked|failed|error)|(?:operation|execution|prompt|tool use|tool call|\w+ operation)\w* (?:was )?(?:stopped|blocked|denied) by (?:\w+ )?hook"
+    r"|failed with non-blocking status code|(?:error in |no |unknown )?hook callback|hook (?:output|json))",
+    re.IGNORECASE,
+)
+COMMAND: Final = re.compile(r"(?<=[:\s])\[.*\]:(?=\s|$)")
+"""The command line that a blocking hook's line quotes: content, so it stays out of evidence lines."""
+BLOCKING: Final = re.compile(r"(?:error: )?\S+ hook error:? \[.*?\]:(?! failed with non-blocking)(?=\s|$)", re.IGNORECASE)
+"""A hook that blocks: behind the command stands its own reason, which may be about anything."""
+
+
+def speaks(evidence: Evidence) -> bool:
+    """Whether the failure is told by a hook, or by the client about one."""
+    return evidence.shown_in is Layer.HOOK or evidence.says(HEAD) is not None
+
+
+def line(evidence: Evidence, fallback: str) -> str:
+    """The client's line without the hook's command."""
+    return COMMAND.sub("[…]:", evidence.quoted()) or fallback
+
+
+def mentions(evidence: Evidence, pattern: re.Pattern[str]) -> str | None:
+    """The client's line, if it says this of a hook."""
+    if not speaks(evidence) or evidence.says(BLOCKING):
+        return None
+    return line(evidence, "") if pattern.search(evidence.reading.words) else None

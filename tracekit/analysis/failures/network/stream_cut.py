@@ -1,0 +1,59 @@
+"""network / stream_cut: the answer broke off: HTTP 200, output began, and no message_stop came.
+
+What it means
+    The connection ended in the middle of a response, or the machine slept. The client keeps complete blocks and asks the model to go on.
+    A tool whose block was complete may have run although the message is discarded; an unfinished tool block leaves nothing, or
+    arguments that do not parse. OpenTelemetry reports such a request as a success.
+
+Evidence
+    A response without message_stop; the client's `mid-response` texts; `peer closed connection without sending complete message body`,
+    `Premature close`, `terminated`; a reset in the stream layer; tool input whose JSON ends in the middle.
+
+What to do
+    Try again, or let the client resume. Before you repeat a tool call of the broken message, check whether it already ran. If it comes
+    back at the same age of the stream, look for a proxy with a timeout of that length.
+"""
+
+from typing import Final
+
+from tracekit.analysis.failures.evidence import Evidence
+from tracekit.analysis.failures.layer import MODEL, Layer
+from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
+
+_OK = 200
+_NAMES: Final = names(
+    "RemoteProtocolError", "IncompleteRead", "IncompleteReadError", "ChunkedEncodingError", "ERR_STREAM_PREMATURE_CLOSE", "stale_connection"
+)
+_BROKEN: Final = names(
+    "ECONNRESET", "EPIPE", "ECONNABORTED", "UND_ERR_SOCKET", "ConnectionClosed", "ConnectionReset", "ReadError", "connection_failed"
+)
+_SAYS: Final = wording(
+    r"(?<!server error )mid-(?:response|stream(?!\.? the response stalled))",
+    r"while thinking, before producing a response",
+    r"(?:connection|stream|response|socket).{0,40}(?:before (?:completion|a response was produced|response\.completed|terminal event|message_stop)|in the middle of)",
+    r"(?:ended|closed|finished|completed) without (?:a |an |any |receiving |sending )*(?:message_stop|finish|complet|terminal|events?|chunks?|data)",
+    r"without sending complete message body",
+    r"incomplete chunked|chunked encoding",
+    r"premature(?:ly)? (?:close|end)|closed prematurely",
+    r"unexpected (?:eof|end of (?:file|json|stream|input))",
+    r"payload is not completed|unexpected event order",
+    r"(?:^|: |\()terminated(?=$|[.)]| \()",
+    r"(?:system|computer|machine).{0,12}(?:sleep|slept)",
+)
+_CUT_INPUT: Final = wording(r"inputvalidationerror.*(?:hasvalidjson.{0,4}false|fragment|unterminated|unexpected end)")
+_BREAK: Final = wording(
+    r"(?:connection|socket|stream|peer|other side).{0,30}(?:closed|reset|lost|disconnected|aborted)|socket hang up|aborted"
+)
+
+
+def _match(evidence: Evidence) -> str | None:
+    if evidence.stream_cut:
+        return f"no message_stop: {evidence.stream_cut}"
+    found = evidence.named(_NAMES) or evidence.says(_SAYS) or evidence.says(_CUT_INPUT)
+    streaming = evidence.shown_in is Layer.STREAM or evidence.http == _OK
+    if found is None and streaming:
+        return evidence.named(_BROKEN) or evidence.says(_BREAK)
+    return found
+
+
+RULE: Final = Rule(Family.NETWORK, Kind.STREAM_CUT, Retry.HELPS, MODEL, _match, __doc__)

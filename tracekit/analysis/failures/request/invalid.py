@@ -1,0 +1,68 @@
+"""request / invalid: the request does not have the form, or does not name the things, that the endpoint accepts.
+
+What it means
+    The history lost a partner (a tool_result without its tool_use, a changed thinking block), an entry is empty or broken, `max_tokens`
+    is beyond what the model can answer, the model's name is unknown here, or the path is wrong.
+
+Evidence
+    HTTP 400, 404, 405, 409 or 422, or types such as `invalid_request_error`, `ValidationException`, `not_found_error`, when no particular
+    rule fits. `max_tokens: N > M` is about the answer's cap: the prompt's length plays no part. Numbers such as `column 23370` are places.
+
+What to do
+    The message names the place (`messages.12.content.3`). Go back before it (esc esc), or `/clear`. For an unknown model choose
+    another with `/model`; for a cap set CLAUDE_CODE_MAX_OUTPUT_TOKENS; behind a gateway mend what it drops or reorders.
+"""
+
+from typing import Final
+
+from tracekit.analysis.failures.evidence import Evidence
+from tracekit.analysis.failures.layer import MODEL
+from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
+
+_STATUSES: Final = (400, 404, 405, 406, 409, 410, 411, 412, 415, 417, 422, 424, 426, 428)
+_NAMES: Final = names(
+    "invalid_request",
+    "invalid_request_error",
+    "InvalidRequestError",
+    "BadRequestError",
+    "bad_request",
+    "ValidationException",
+    "ValidationError",
+    "INVALID_ARGUMENT",
+    "FAILED_PRECONDITION",
+    "not_found_error",
+    "NotFoundError",
+    "NOT_FOUND",
+    "model_not_found",
+    "ResourceNotFoundException",
+    "conflict_error",
+    "UnprocessableEntityError",
+)
+_SAYS: Final = wording(
+    r"invalid (?:request|model)|model identifier is invalid",
+    r"\bmessages\.\d+\b|`(?:tool_use|tool_result|(?:redacted_)?thinking)`",
+    r"(?:messages|roles|tools): ",
+    r"issue with the selected model|model .{0,80}(?:not found|does not exist|is not available)",
+    r"tool use concurrency|duplicate tool_use",
+    r"malformed (?:request|input)",
+)
+_OUTPUT_CAP: Final = wording(
+    r"max_tokens:? ?[\d,]+ ?> ?[\d,]+",
+    r"maximum allowed number of output tokens",
+    r"maximum tokens you requested exceeds?",
+    r"max_(?:completion_|output_)?tokens\W.{0,40}(?:too large|must be|at most|less than)",
+    r"budget_tokens",
+)
+_CONTEXT: Final = wording(r"context")
+
+
+def _match_output_cap(evidence: Evidence) -> str | None:
+    return None if evidence.says(_CONTEXT) else evidence.says(_OUTPUT_CAP)
+
+
+def _match(evidence: Evidence) -> str | None:
+    return evidence.answered(*_STATUSES) or evidence.named(_NAMES) or evidence.says(_SAYS)
+
+
+OUTPUT_CAP: Final = Rule(Family.REQUEST, Kind.INVALID, Retry.HELPS_AFTER_CHANGE, MODEL, _match_output_cap, __doc__)
+RULE: Final = Rule(Family.REQUEST, Kind.INVALID, Retry.HELPS_AFTER_CHANGE, MODEL, _match, __doc__)
