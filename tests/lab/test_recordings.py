@@ -18,6 +18,8 @@ RUNS = sorted(path.name for path in CAPTURES.iterdir())
 FOREIGN = re.compile(rb"/(?:tmp|root|work|opt|Users|home/(?!demo/))\b|-tmp-|\bsk-[a-z]+|x-api-key|host\.arch|os\.version|user\.id")
 OWN_TMP = b"/home/demo/tmp"
 PROSE = re.compile(rb"<system-reminder>(?!\[)|systemPrompt|input_schema|IMPORTANT:")
+LARGEST_DATA = 1_300_000
+LARGEST_FILE = 500_000
 LARGEST_RUN = 64_000
 LARGEST_DEMO = 150_000
 
@@ -29,6 +31,12 @@ def files(folder: Path) -> Iterator[Path]:
 def transcripts(folder: Path) -> Iterator[dict[str, Any]]:
     for path in (folder / "transcript").rglob("*.jsonl"):
         yield from judge.lines(path)
+
+
+def test_recorded_and_made_data_stay_small() -> None:
+    sizes = [path.stat().st_size for folder in ("captures", "faults", "transcripts") for path in files(CAPTURES.parent / folder)]
+    assert sum(sizes) <= LARGEST_DATA
+    assert max(sizes) <= LARGEST_FILE
 
 
 def test_every_recorded_run_is_a_scenario_of_the_lab() -> None:
