@@ -108,7 +108,7 @@ def test_no_line_is_wider_than_the_terminal_and_colour_changes_no_character(rows
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 200])
 def test_numbers_are_never_cut_or_broken(width: int) -> None:
     shown = table(EVERYTHING, width=width, colour=False, zone=UTC)
-    for number in ("2026-11-30 15:32:03Z", "0–3.4 s (best 1.9 s)", "1.00 s", "42.3 %", "12,345", "$0.0042", "$1.50"):
+    for number in ("2026-11-30", "15:32:03Z", "0–3.4 s (best 1.9 s)", "1.00 s", "42.3 %", "12,345", "$0.0042", "$1.50"):
         assert number in shown
 
 
@@ -132,6 +132,46 @@ def test_ids_are_whole_where_there_is_room_and_their_beginning_where_not() -> No
     assert "4f6c1d2e-0b7a-4b6e-9a53-77d3a1c2b3d4" in table(short, width=200, colour=False)
     tight = table(short, width=100, colour=False, zone=UTC)
     assert "4f6c1d2e  2026-11-30" in tight
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Finding):
+    began_ns: Annotated[int | None, Column("Began", "time_ns")]
+    model: Annotated[str, Column("Model")]
+    client: Annotated[str, Column("Client")]
+
+
+SEEN = [Seen(1_796_052_723 * S, "claude-sonnet-4-5", "2.1.23"), Seen(1_796_052_725 * S, "claude-sonnet-4-5", "2.1.23")]
+
+
+@pytest.mark.parametrize(
+    ("moments", "heading", "cells"),
+    [
+        ([1_796_052_723, 1_796_052_725], "Began 2026-11-30", ["15:32:03Z", "15:32:05Z"]),
+        ([1_793_000_000, 1_796_052_723, None], "Began 2026", ["10-26 07:33", "11-30 15:32", "–"]),
+        ([0, 1_796_052_723], "Began", ["1970-01-01 00:00", "2026-11-30 15:32"]),
+    ],
+)
+def test_where_room_is_scarce_what_moments_share_stands_in_the_heading(moments: list[int | None], heading: str, cells: list[str]) -> None:
+    rows = [replace(SEEN[0], began_ns=None if moment is None else moment * S) for moment in moments]
+    shown = table(rows, width=42, colour=False, zone=UTC).splitlines()
+    rule = next(number for number, line in enumerate(shown) if "─" in line)
+    assert " ".join(line[:16].strip() for line in shown[:rule]).split("  ")[0].strip() == heading
+    assert [line.split("  claude")[0].strip() for line in shown[rule + 1 :]] == cells
+
+
+def test_where_it_is_scarcer_still_what_is_the_same_in_every_row_is_said_once() -> None:
+    shown = table(SEEN, width=24, colour=False, zone=UTC).splitlines()
+    assert shown == [
+        "Model: claude-sonnet-4-5",
+        "Client: 2.1.23",
+        "",
+        "Began 2026-11-30",
+        "────────────────",
+        "       15:32:03Z",
+        "       15:32:05Z",
+    ]
+    assert table(SEEN, width=30, colour=False, zone=UTC).splitlines()[0] == "Model: claude-sonnet-4-5"
 
 
 def test_a_text_takes_no_more_lines_than_it_may() -> None:

@@ -33,11 +33,18 @@ def clean(text: str) -> str:
 
 def fold(text: str, width: int, lines: int) -> str:
     """Break a text into at most `lines` lines of `width` columns; what does not fit ends in an ellipsis."""
+    if cell_len(text) <= width and "\n" not in text:
+        return text
     folded = [line.plain.rstrip() for line in Text(text).wrap(_console(width, colour=False), width, overflow="fold")]
     if len(folded) > lines:
         cut = folded[lines - 1]
         folded[lines - 1] = (set_cell_size(cut, width - 1).rstrip() if cell_len(cut) >= width else cut) + "…"
     return "\n".join(folded[:lines])
+
+
+def styled(text: str, code: str, *, colour: bool) -> str:
+    """Wrap a text in an ANSI style (`1` bold, `2` dim) where colour is allowed and there is something to see."""
+    return f"\x1b[{code}m{text}\x1b[0m" if colour and text else text
 
 
 def to_ascii(text: str) -> str:
