@@ -14,7 +14,7 @@ CATEGORIES: Final = {
     "streaming": "model: streaming",
     "streaming_hidden": "model: streaming, tools hidden under it",
     "tool": "tools, exposed",
-    "permission": "waiting for a person",
+    "permission": "permission, by a person or a rule",
     "hook": "hooks",
     "mcp_connection": "connecting to MCP servers",
     "retry_wait": "waiting to retry",

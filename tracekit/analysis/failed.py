@@ -160,8 +160,8 @@ def _dominant(verdicts: Sequence[Verdict]) -> Verdict:
 
 def _row(row: Row, verdict: Verdict, *, chain: Sequence[Row], verdicts: Iterable[Verdict], recovered: bool) -> Failure:
     causes = Counter(str(one.kind) for one in verdicts)
-    waits = sum(int(attempt["attributes"].get(semconv.RETRY_DELAY_NS, 0)) for attempt in chain)
-    took = max((attempt["end_ns"] for attempt in chain), default=0) - min((attempt["start_ns"] for attempt in chain), default=0)
+    last_wait = int(chain[-1]["attributes"].get(semconv.RETRY_DELAY_NS, 0)) if chain else 0
+    took = chain[-1]["end_ns"] - min(attempt["start_ns"] for attempt in chain) if chain else 0
     return Failure(
         session_id=row["session_id"],
         agent_id=row["agent_id"],
@@ -175,7 +175,7 @@ def _row(row: Row, verdict: Verdict, *, chain: Sequence[Row], verdicts: Iterable
         key=row["parent_key"] if row["boundary"] == Boundary.REQUEST_ATTEMPT and row["parent_key"] else row["key"],
         attempts=len(chain) + (1 if chain and row["boundary"] == Boundary.MODEL_REQUEST else 0),
         causes=", ".join(f"{kind} x{count}" for kind, count in causes.most_common()),
-        lost_ns=took + (waits if not took else 0),
+        lost_ns=took + last_wait,
         retry=verdict.retry,
         evidence=verdict.evidence_text,
         witnesses=row["witnesses"],

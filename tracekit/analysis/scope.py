@@ -3,7 +3,6 @@
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from tracekit.errors import TracekitError
 from tracekit.store import SpanStore
 
 
@@ -40,26 +39,3 @@ def sessions_of_project(store: SpanStore, project: str) -> set[str]:
         " AND POSITION(LOWER($project) IN LOWER(attributes['tracekit.project'])) > 0"
     )
     return {row["session_id"] for row in store.rows(sql, project=project)}
-
-
-def find_session(store: SpanStore, text: str) -> str:
-    """The session that a person means: a unique beginning of its id, or `latest`.
-
-    Raises:
-        TracekitError: `session-unknown`, or `session-ambiguous` with the candidates.
-    """
-    if text == "latest":
-        sql = "SELECT session_id FROM spans WHERE boundary <> 'session' GROUP BY session_id ORDER BY MAX(start_ns) DESC, session_id LIMIT 1"
-        found = store.rows(sql)
-        if not found:
-            raise TracekitError("the store holds no session yet; `tracekit import` fills it", slug="session-unknown")
-        return str(found[0]["session_id"])
-    sql = "SELECT DISTINCT session_id FROM spans WHERE STARTS_WITH(session_id, $text) ORDER BY session_id LIMIT 6"
-    ids = [str(row["session_id"]) for row in store.rows(sql, text=text)]
-    if text in ids:
-        return text
-    if not ids:
-        raise TracekitError(f"no session begins with {text!r}; `tracekit sessions` lists them", slug="session-unknown")
-    if len(ids) > 1:
-        raise TracekitError(f"{text!r} begins several sessions: {', '.join(ids)}; give more of the id", slug="session-ambiguous")
-    return ids[0]

@@ -3,12 +3,15 @@
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, TextIO
+from itertools import groupby
+from typing import Any, Final, NoReturn, TextIO, TypeVar
 
 from tracekit.model import Finding
 from tracekit.report import REPORTS, Sheet
+
+Row = TypeVar("Row", bound=Finding)
 
 _WIDTH: Final = 80
 _NARROWEST: Final = 40
@@ -59,6 +62,19 @@ def emit_json(rows: Sequence[Finding | Mapping[str, Any]], *, as_of_ns: int | No
     from tracekit.report.json import document
 
     write(document(rows, as_of_ns=time.time_ns() if as_of_ns is None else as_of_ns, **extra))
+
+
+def one_of(option: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse a value that is none of the choices, as the parser itself would."""
+    if value not in choices:
+        import typer
+
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}", param_hint=option)
+
+
+def grouped(rows: Sequence[Row], *, key: Callable[[Row], object]) -> list[list[Row]]:
+    """Neighbouring rows with the same key, together."""
+    return [list(group) for _, group in groupby(rows, key=key)]
 
 
 def write(text: str) -> None:

@@ -6,7 +6,7 @@ Runs in processes of its own, so nothing here may load the warehouse.
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -246,8 +246,3 @@ def _clean(value: Any) -> Any:
 def now_ns() -> int:
     """The present, in Unix nanoseconds."""
     return time.time_ns()
-
-
-def total_bytes(targets: Iterable[Target], sizes: dict[str, int]) -> int:
-    """Bytes that reading these will go through."""
-    return sum(max(0, sizes.get(target.path, 0) - target.position) for target in targets)

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,6 +39,8 @@ class Imported:
     files_late: list[str] = field(default_factory=list)
     """Files that another import has read meanwhile."""
     bytes_read: int = 0
+    entries: int = 0
+    """JSON objects, or OTLP bodies, in the files that were read."""
     spans: int = 0
     sessions: set[str] = field(default_factory=set)
     forms: Counter[str] = field(default_factory=Counter)
@@ -106,8 +107,7 @@ def _nothing(files: Sequence[Path], jobs: Sequence[Job], done: Imported) -> None
 
 
 def _ledger(store: str | None) -> "dict[str, LedgerEntry]":
-    from tracekit.store import open_store, store_path  # noqa: PLC0415  (duckdb is heavy; workers import this module)
-    from tracekit.store import default_store  # noqa: PLC0415
+    from tracekit.store import default_store, open_store, store_path  # noqa: PLC0415  (duckdb is heavy; workers import this module)
 
     url = store or default_store()
     if not store_path(url).exists():
@@ -248,6 +248,7 @@ def _load(store: str | None, parsed: Sequence[Parsed], done: Imported, clock: Ca
     for read in reads:
         done.files_read += 1
         done.bytes_read += max(0, read.size - read.target.position)
+        done.entries += read.entries - read.target.entries
         done.forms[read.target.form] += 1
 
 
@@ -270,8 +271,3 @@ def _entry(read: Read, imported_ns: int) -> "LedgerEntry":
         read.entries,
         imported_ns,
     )
-
-
-def free_bytes(path: Path) -> int:
-    """Room left on the disk that holds `path`."""
-    return shutil.disk_usage(path).free

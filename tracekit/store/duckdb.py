@@ -95,7 +95,7 @@ class DuckDBStore:
             if entry.file_id not in late:
                 marks = ", ".join("?" * len(entry))
                 self._connection.execute(f"INSERT OR REPLACE INTO files VALUES ({marks})", list(entry))  # noqa: S608
-        self._find_copies()
+        self._meet()
         self._connection.execute("COMMIT")
         return [entry.path for entry in batch.entries if entry.file_id in late]
 
@@ -111,10 +111,11 @@ class DuckDBStore:
             [paths],
         )
 
-    def _find_copies(self) -> None:
-        """Note which boundaries stand in several sessions: all but the session that began first hold copies."""
-        self._connection.execute("DELETE FROM copies")
-        self._connection.execute(_read("find_copies.sql"))
+    def _meet(self) -> None:
+        """Find anew which boundaries are copies of another session's, and which go by several names."""
+        for table in ("copies", "aliases"):
+            self._connection.execute(f"DELETE FROM {table}")  # noqa: S608  (our own names)
+            self._connection.execute(_read(f"find_{table}.sql"))
 
     def _rollback(self) -> None:
         try:

@@ -72,7 +72,7 @@ RULES: Final[tuple[Rule, ...]] = (
     request.image.RULE,
     request.document.UNREADABLE,
     request.document.RULE,
-    # Accounts: the plan before the rate limit that it looks like; a policy before the login that the client asks for; HTTP 403 by itself last.
+    # Accounts: the plan before the rate limit that it looks like; a policy before the login that the client asks for.
     account.usage_limit.RULE,
     account.billing.RULE,
     account.organization.RULE,
@@ -98,6 +98,7 @@ RULES: Final[tuple[Rule, ...]] = (
     request.invalid.RULE,
     network.server_error.RULE,
     client.crash.RULE,
+    client.incomplete_run.FALL_THROUGH,
     unknown.RULE,
 )
 

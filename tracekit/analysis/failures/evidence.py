@@ -150,7 +150,7 @@ class Evidence:
     def names(self) -> Mapping[str, str]:
         """Types, codes and classes of the error as `name_word` spells them, each with its original."""
         given = (self.error_type, self.error_code, self.rpc_code, self.result_subtype)
-        return dict(self.reading.names) | {name_word(name): name for name in given if name}
+        return dict(self.reading.names) | {name_word(name): name for name in given if name and name != "success"}
 
     @cached_property
     def delay_s(self) -> float:

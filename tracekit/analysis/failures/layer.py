@@ -63,25 +63,34 @@ _OF_METHOD: Final = MappingProxyType[str, Layer](
     }
 )
 
-# How a pasted text shows where it comes from; the first that fits decides.
-_OPENINGS: Final = (
-    (
-        Layer.TOOL_EXECUTION,
-        r"(?:error: )?(?:<tool_use_error>|exit code \d+\b|command timed out after|the user doesn't want to|permission to use|claude requested permissions"
-        r"|inputvalidationerror|no such tool available: (?!mcp__)|sibling tool call|cancelled: parallel tool call|file (?:has|does) not (?:been|exist)"
-        r"|file has been|no changes to make|eisdir|\[tool result missing|file content \(|string to replace|error editing file|\[request interrupted by user for tool use|(?:bwrap|sandbox-exec): "
-        r"|\w*sh:[\w:]*\d+: operation not permitted)",
-    ),
-    (
-        Layer.HOOK,
-        r".{0,60}\bhook (?:error|denied|feedback|output|json|returned|cancelled|timed out|blocked)|.{0,60}\bhook callback|.{0,40}non-blocking status code",
-    ),
+# How a pasted text shows where it comes from.
+_TOOL_RESULT: Final = re.compile(
+    r"""
+    (?:error:\ )?
+    (?: <tool_use_error> | exit\ code\ \d+\b | command\ timed\ out\ after
+      | the\ user\ doesn't\ want\ to | permission\ to\ use | claude\ requested\ permissions
+      | \[request\ interrupted\ by\ user\ for\ tool\ use
+      | inputvalidationerror | no\ such\ tool\ available:\ (?!mcp__) | eisdir
+      | sibling\ tool\ call | cancelled:\ parallel\ tool\ call | \[tool\ result\ missing
+      | file\ (?:has|does)\ not\ (?:been|exist) | file\ has\ been | file\ content\ \( | string\ to\ replace
+      | error\ editing\ file | no\ changes\ to\ make
+      | (?:bwrap|sandbox-exec):\  | \w*sh:[\w:]*\d+:\ operation\ not\ permitted
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_HOOK: Final = re.compile(
+    r".{0,60}\bhook (?:error|denied|feedback|output|json|returned|cancelled|timed out|blocked|callback)|.{0,40}non-blocking status code",
+    re.IGNORECASE,
 )
 # Of MCP, what was pending; a text that does not say so is taken for a call, the reading that warns of side effects.
 _MCP: Final = re.compile(
-    r"\bmcp\b.*\b(?:error|tool|server|call)|\bmcp__\w|\"jsonrpc\"|mcp-session-id|streamable http error|error posting to endpoint|server transport closed"
-    r"|\bspawn\b.{0,200}\b(?:enoent|eacces)\b|dynamic client registration|unrecogni[sz]ed client_id",
-    re.IGNORECASE,
+    r"""
+      \bmcp\b.*\b(?:error|tool|server|call) | \bmcp__\w | "jsonrpc" | mcp-session-id
+    | streamable\ http\ error | error\ posting\ to\ endpoint
+    | server\ transport\ closed | \bspawn\b.{0,200}\b(?:enoent|eacces)\b | dynamic\ client\ registration | unrecogni[sz]ed\ client_id
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _STAGES: Final = (
     (Layer.MCP_CALL, r"call\w*[ _]?tool|tools/call"),
@@ -89,7 +98,6 @@ _STAGES: Final = (
     (Layer.MCP_INITIALIZE, r"\binitiali[sz]|handshake|protocol version"),
     (Layer.MCP_CONNECT, r"-32000: connection closed|connect|\bspawn\b|\bstart(?:ing|ed)?\b|transport closed|client registration|client_id"),
 )
-_INFERRED: Final = tuple((layer, re.compile(opening, re.IGNORECASE)) for layer, opening in _OPENINGS)
 _STAGE_WORDS: Final = tuple((layer, re.compile(words, re.IGNORECASE)) for layer, words in _STAGES)
 
 
@@ -108,8 +116,10 @@ def layer_of_method(method: str) -> Layer | None:
 def layer_of_text(text: str) -> Layer:
     """Tell from how a pasted text begins where it comes from; what shows nothing is what a client printed."""
     head = " ".join(text[:400].split())
-    if found := next((layer for layer, opening in _INFERRED if opening.match(head)), None):
-        return found
+    if _TOOL_RESULT.match(head):
+        return Layer.TOOL_EXECUTION
+    if _HOOK.match(head):
+        return Layer.HOOK
     if _MCP.search(head):
         return next((layer for layer, words in _STAGE_WORDS if words.search(head)), Layer.MCP_CALL)
     return Layer.CLIENT

@@ -123,7 +123,7 @@ def read_result(text: str) -> Reading:
 
 
 def _flat(text: str) -> str:
-    """Whitespace as one space: terminals wrap, and logs write line ends as `\\n`."""
+    """Whitespace as one space: terminals wrap, and logs escape the ends of lines."""
     return _SPACE.sub(" ", _ESCAPE.sub(_unescaped, text)).strip()
 
 

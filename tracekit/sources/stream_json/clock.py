@@ -101,7 +101,7 @@ class _Clock:
         """What a line says of its own time."""
         late = BUSY_LATE_NS if self.pending_tools else QUIET_LATE_NS
         self._note_tools(entry.value)
-        kind = entry.value.get("type")
+        kind = text(entry.value, "type")
         stamp = timestamp_ns(entry.value.get("timestamp")) if kind in {"assistant", "user"} else None
         if entry.arrival_ns is None:
             return None if stamp is None else Moment(stamp - late, stamp + EARLY_NS)

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from tracekit.model import Problem
 from tracekit.sources.lines import Line, objects
-from tracekit.sources.stream_json.fields import Object, list_in, whole
+from tracekit.sources.stream_json.fields import Object, list_in, text, whole
 
 RawLine = tuple[int, int, bytes, int | None]
 """Line number from 1, byte position, the line without its newline, when it arrived (Unix ns) or None."""
@@ -43,12 +43,12 @@ def looks_like_stream_json(first_object: Mapping[str, Any]) -> bool:
 
     A transcript's lines are close relatives, but name their session `sessionId`.
     """
-    line = first_object.get("line")
-    if whole(dict(first_object), "arrival_ns") is not None and isinstance(line, Mapping | list):
+    value = dict(first_object)
+    if whole(value, "arrival_ns") is not None and isinstance(value.get("line"), dict | list):
         return True
-    if first_object.get("type") not in _KINDS or "sessionId" in first_object or "parentUuid" in first_object:
+    if text(value, "type") not in _KINDS or "sessionId" in value or "parentUuid" in value:
         return False
-    return isinstance(first_object.get("session_id"), str) or isinstance(first_object.get("request"), Mapping)
+    return text(value, "session_id") is not None or isinstance(value.get("request"), dict)
 
 
 def stamp_line(raw: bytes, arrival_ns: int) -> bytes:

@@ -48,7 +48,6 @@ class Block:
 class Failure:
     """One `api_retry` line: an attempt failed and the client waits before the next."""
 
-    key: str
     position: int
     at: Moment
     delay_ns: int
@@ -104,10 +103,18 @@ class Request:
         return self.message_id is not None or self.first_byte is not None
 
     @property
+    def answered(self) -> bool:
+        """Its response is over, or may be: whole blocks do not tell."""
+        return self.stopped is not None or (self.begun and not self.streamed)
+
+    @property
     def last_block(self) -> Moment | None:
         """When the last complete block was complete."""
+        return max(self._completions(), default=None)
+
+    def _completions(self) -> list[Moment]:
         ends = [block.whole or (None if self.cut else block.stopped) for block in self.blocks.values()]
-        return max((end for end in ends if end is not None), default=None)
+        return [end for end in ends if end is not None]
 
     # What was read ---------------------------------------------------------------------------------------------------
 
@@ -121,18 +128,24 @@ class Request:
         if (kind := text(value, "error")) is not None:
             found[semconv.ERROR_TYPE] = kind
         delay = number(value, "retry_delay_ms") or 0
-        key = text(value, "request_id", "uuid") or f"{self.uuid}/{len(self.failures) + 1}"
-        self.failures.append(Failure(key, line.position, line.moment, int(delay * MILLISECOND), found))
-        self.last = line.moment
+        line = self._in_order(line)
+        self.failures.append(Failure(line.position, line.moment, int(delay * MILLISECOND), found))
         if self.begun and self.stopped is None:
             # Nothing of the broken response is kept: the next attempt begins anew.
             self.message_id = self.first_byte = self.first_content = None
             self.blocks = {}
 
+    def _in_order(self, line: Timed) -> Timed:
+        """A line of the response: it tells of nothing that came before the last one told of, nor before the request."""
+        moment = following(self.last, line.moment)
+        latest = min(self.start.latest, moment.latest)
+        self.start, self.last = Moment(min(self.start.earliest, latest), latest), moment
+        return line._replace(moment=moment)
+
     def event(self, line: Timed, event: Object) -> None:
         """One event of the response's stream."""
-        line = line._replace(moment=following(self.last, line.moment))
-        self.streamed, self.last = True, line.moment
+        line = self._in_order(line)
+        self.streamed = True
         kind = event.get("type")
         if kind == "message_start":
             self._message_start(line, mapping(event, "message"))
@@ -177,7 +190,7 @@ class Request:
     def answer(self, line: Timed, *, content: bool) -> None:
         """An assistant line: one content block, or in few clients several, now complete."""
         message = mapping(line.value, "message")
-        line = line._replace(moment=following(self.last, line.moment))
+        line = self._in_order(line)
         self.message_id = text(message, "id") or self.message_id
         self.request_id = text(line.value, "request_id") or self.request_id
         self.model = text(message, "model") or self.model
@@ -186,7 +199,6 @@ class Request:
         before = self.last_block or self.start
         for part in parts_of(line.value):
             self._complete(part, line, before, content=content)
-        self.last = line.moment
 
     def _complete(self, part: Object, line: Timed, before: Moment, *, content: bool) -> None:
         kind = str(part.get("type"))
@@ -266,7 +278,7 @@ class Request:
             found[semconv.FIRST_BYTE_NS] = self.first_byte.moment.latest
         if self.first_content is not None and self.first_content.measured:
             found[semconv.FIRST_CONTENT_NS] = self.first_content.moment.latest
-        if stamps := [block.end.latest for block in self.blocks.values() if block.end is not None]:
+        if stamps := [end.latest for end in self._completions()]:
             found[semconv.LAST_BLOCK_NS] = last_block_estimate(stamps, self.start.latest)
         if self.failures:
             found[semconv.ATTEMPTS] = len(self.failures) + 1
@@ -289,7 +301,7 @@ class Request:
                 **edges(begins, failure.at)._asdict(),
                 name=self.model,
                 status=Status.ERROR,
-                attributes=failure.attributes,
+                attributes=failure.attributes | {semconv.RETRY_DELAY_NS: failure.delay_ns},
                 **common,
             )
             attempt = failure.attributes.get(semconv.ATTEMPT, 0)

@@ -88,7 +88,7 @@ def api_retry(session: Session, line: Timed) -> Iterator[Span]:
     session.begin_turn(line, inside=True)
     agent_id = session.agent_of(line) or _who_asks(session)
     request = session.requests.get(agent_id)
-    if request is None or request.stopped is not None:
+    if request is None or request.answered:
         yield from session.open_request(line, agent_id)
     session.requests[agent_id].retry(line)
 
@@ -97,7 +97,7 @@ def _who_asks(session: Session) -> str | None:
     """The main agent while it has a request under way, else the only sub-agent that runs."""
     own = session.requests.get(None)
     running = [agent.id for agent in session.agents.values() if agent.end is None]
-    return None if (own is not None and own.stopped is None) or len(running) != 1 else running[0]
+    return None if (own is not None and not own.answered) or len(running) != 1 else running[0]
 
 
 def hook_started(session: Session, line: Timed) -> Iterator[Span]:

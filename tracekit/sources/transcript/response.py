@@ -194,7 +194,7 @@ class Response:
                 parent_key=self.key,
                 start_slack_ns=latest - start,
                 status=Status.ERROR,
-                attributes={semconv.ATTEMPT: number, semconv.REQUEST_ID: failure.key} | failure.attributes,
+                attributes={semconv.ATTEMPT: number, semconv.REQUEST_ID: failure.key, semconv.RETRY_DELAY_NS: failure.retry_ns} | failure.attributes,
                 **common,
             )
             wait_ends = max(failure.stamp_ns, min(failure.stamp_ns + failure.retry_ns, next_ns))

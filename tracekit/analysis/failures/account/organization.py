@@ -24,10 +24,12 @@ _NAMES: Final = names(
     "oauth_org_not_allowed", "account_on_hold", "account_disabled", "organization_disabled", "unsupported_country_region_territory"
 )
 _SAYS: Final = wording(
-    r"(?:organi[sz]ation|account|workspace|subscription) (?:has been |is |was |has )?(?:temporarily )?(?:disabled|suspended|on hold|terminated|banned|deactivated|blocked)",
+    r"(?:organi[sz]ation|account|workspace|subscription) (?:has |been |is |was |temporarily )*"
+    r"(?:disabled|suspended|on hold|terminated|banned|deactivated|blocked)",
     r"disabled organi[sz]ation",
     r"organi[sz]ation\b.{0,40}(?:not allowed|does not allow|disallow|polic)",
-    r"(?:not|n't) (?:allowed|permitted|enabled|supported|available) (?:for|by|in) (?:this|your) (?:organi[sz]ation|workspace|country|region|location)",
+    r"(?:not|n't) (?:allowed|permitted|enabled|supported|available) (?:for|by|in) (?:this|your) (?:organi[sz]ation|workspace)",
+    r"not (?:supported|available) in (?:this|your) (?:country|region|location)",
     r"access terminated",
     r"(?:does not|doesn't|do not|don't) have (?:access to|permission)",
     r"request not allowed",

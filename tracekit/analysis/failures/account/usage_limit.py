@@ -26,8 +26,9 @@ _NAMES: Final = names(
 )
 _RATE_LIMIT: Final = names("rate_limit_error", "rate_limit", "RateLimitError")
 _SAYS: Final = wording(
-    r"(?:hit|reached|exceeded) (?:your|the|its|\w+'s)(?: [\w-]+){0,4} (?:(?<!rate )limit|allowance|cap)s?\b(?! of [\d,]+ (?:input|output|tokens|requests))",
-    r"(?:usage|session|weekly|daily|monthly|\d+-hour|spend\w*|opus|sonnet)(?: \w+){0,2} (?:limit|cap|quota)\b.{0,30}(?:reached|exceeded|hit|exhausted)",
+    r"(?:hit|reached|exceeded) (?:your|the|its|\w+'s)(?: [\w-]+){0,4} (?:(?<!rate )limit|allowance|cap)s?\b(?! of [\d,]+)",
+    r"(?:usage|session|weekly|daily|monthly|\d+-hour|spend\w*|opus|sonnet)(?: \w+){0,2} (?:limit|cap|quota)\b.{0,30}(?:reached|hit)",
+    r"(?:usage|session|weekly|daily|monthly|\d+-hour|spend\w*) (?:limit|cap|quota)\b.{0,30}(?:exceeded|exhausted)",
     r"\blimit (?:will )?resets?\b|·\s*resets? ",
     r"quota will (?:be )?(?:reset|refresh)",
     r"regain access on",

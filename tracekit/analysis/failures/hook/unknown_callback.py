@@ -1,8 +1,8 @@
 """hook / unknown_callback: the client called a hook of its host that the host does not know.
 
 What it means
-    Hooks of the Agent SDK are callbacks in the host's process, known by an id. The host was started anew, or answers for another session, so
-    nobody is behind the id. The hook decides nothing.
+    Hooks of the Agent SDK are callbacks in the host's process, known by an id. The host was started anew, or answers for another session,
+    so nobody is behind the id. The hook decides nothing.
 
 Evidence
     `No hook callback found for ID`, or other words about a hook callback that is unknown or not registered.

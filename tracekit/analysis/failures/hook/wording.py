@@ -7,10 +7,16 @@ from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import Layer
 
 HEAD: Final = re.compile(
-    r"(?:error: )?(?:(?:[A-Z]\w+(?::[\w.*|\-]+)?|\w+) hooks? (?:error|feedback|failed|denied|blocked|returned|output|cancell?ed|timed out|problem)"
-    r"|hook \S+ (?:denied|blocked|failed|error)|(?:operation|execution|prompt|tool use|tool call|\w+ operation)\w* (?:was )?(?:stopped|blocked|denied) by (?:\w+ )?hook"
-    r"|failed with non-blocking status code|(?:error in |no |unknown )?hook callback|hook (?:output|json))",
-    re.IGNORECASE,
+    r"""
+    (?:error:\ )?
+    (?: [A-Z]\w+(?::[\w.*|\-]+)?\ hooks?\ (?:error|feedback|failed|denied|blocked|returned|output|cancell?ed|timed\ out|problem)
+      | hook\ (?:\S+\ )?(?:denied|blocked|failed|error|output|json|cancell?ed|timed\ out)
+      | \w+(?:\ \w+)?\ (?:was\ )?(?:stopped|blocked|denied)\ by\ (?:\w+\ )?hook
+      | failed\ with\ non-blocking\ status\ code
+      | (?:error\ in\ |no\ |unknown\ )?hook\ callback
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 COMMAND: Final = re.compile(r"(?<=[:\s])\[.*\]:(?=\s|$)")
 """The command line that a blocking hook's line quotes: content, so it stays out of evidence lines."""

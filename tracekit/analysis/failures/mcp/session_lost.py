@@ -19,7 +19,8 @@ from tracekit.analysis.failures.layer import MCP
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, wording
 
 _SAYS: Final = wording(
-    r"\bsession(?: ?id)?(?: \S{1,80})? (?:was |is |has been |has )?(?:not found|expired|terminated|invalid|unknown|lost|closed|does(?: not|n't) exist)",
+    r"\bsession(?: ?id)?(?: \S{1,80})? (?:was |is |has been |has )?(?:not found|expired|terminated|invalid|unknown|lost|closed)",
+    r"\bsession(?: \S{1,80})? does(?: not|n't) exist",
     r"(?:unknown|invalid|missing|expired|no valid|no active|no such|no) (?:mcp[- ])?session(?:[- ]?id)?\b",
     r"mcp-session-id",
     r"server not initiali[sz]ed",

@@ -38,7 +38,8 @@ _SAYS: Final = wording(
     r"socket hang up",
     r"other side closed",
     r"broken pipe",
-    r"(?:connection|socket)(?: connection)?(?: to \S+(?: \S+)?)? (?:was |has been |is )?(?:(?:forcibly |unexpectedly )?closed|reset|aborted|lost|dropped)",
+    r"(?:connection|socket)(?: connection)?(?: to \S+(?: \S+)?)? (?:was |has been |is |forcibly |unexpectedly )*"
+    r"(?:closed|reset|aborted|lost|dropped)",
     r"(?:server|peer|socket) (?:unexpectedly )?(?:disconnected|closed)",
 )
 

@@ -30,8 +30,10 @@ _BROKEN: Final = names(
 _SAYS: Final = wording(
     r"(?<!server error )mid-(?:response|stream(?!\.? the response stalled))",
     r"while thinking, before producing a response",
-    r"(?:connection|stream|response|socket).{0,40}(?:before (?:completion|a response was produced|response\.completed|terminal event|message_stop)|in the middle of)",
-    r"(?:ended|closed|finished|completed) without (?:a |an |any |receiving |sending )*(?:message_stop|finish|complet|terminal|events?|chunks?|data)",
+    r"(?:connection|stream|response|socket).{0,40}before (?:completion|a response was produced|response\.completed|terminal event)",
+    r"(?:connection|stream|response|socket).{0,40}in the middle of",
+    r"(?:ended|closed|finished|completed) without (?:a |an |any |receiving |sending )*"
+    r"(?:message_stop|finish|complet|terminal|event|chunk|data)",
     r"without sending complete message body",
     r"incomplete chunked|chunked encoding",
     r"premature(?:ly)? (?:close|end)|closed prematurely",

@@ -4,8 +4,9 @@ What it means
     The request was sent, or the connection begun, and the client or a gateway gave up waiting for the first byte.
 
 Evidence
-    ETIMEDOUT, the SDK's `APITimeoutError` and `Request timed out.`, undici's connect and headers timeouts, HTTP 408, or the API's
-    `timeout_error`. A stream that fell silent after output is `stream_stall`; a command that ran too long is `tool / timeout`.
+    ETIMEDOUT, the SDK's `APITimeoutError` and `Request timed out.`, undici's connect and headers timeouts, HTTP 408 or
+    499, or the API's `timeout_error`. A stream that fell silent after output is `stream_stall`; a command that ran too long is
+    `tool / timeout`.
 
 What to do
     Try again; the client does so by itself. If it comes back, ask for less in one request, or raise API_TIMEOUT_MS where the network is
@@ -18,7 +19,7 @@ from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import MODEL
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
-_REQUEST_TIMEOUT = 408
+_REQUEST_TIMEOUT, _CLIENT_CLOSED = 408, 499
 _ANSWERED: Final = names("timeout_error", "DEADLINE_EXCEEDED", "ModelTimeoutException")
 _NAMES: Final = names(
     "ETIMEDOUT",
@@ -39,7 +40,7 @@ _SAYS: Final = wording(r"tim(?:ed?|ing)[- ]?out")
 
 
 def _match(evidence: Evidence) -> str | None:
-    answered = evidence.answered(_REQUEST_TIMEOUT) or evidence.named(_ANSWERED)
+    answered = evidence.answered(_REQUEST_TIMEOUT, _CLIENT_CLOSED) or evidence.named(_ANSWERED)
     if answered is not None or evidence.http is not None:
         return answered
     return evidence.named(_NAMES) or evidence.says(_SAYS)

@@ -5,8 +5,8 @@ What it means
     is beyond what the model can answer, the model's name is unknown here, or the path is wrong.
 
 Evidence
-    HTTP 400, 404, 405, 409 or 422, or types such as `invalid_request_error`, `ValidationException`, `not_found_error`, when no particular
-    rule fits. `max_tokens: N > M` is about the answer's cap: the prompt's length plays no part. Numbers such as `column 23370` are places.
+    HTTP 400 to 499, or types such as `invalid_request_error`, `ValidationException`, `not_found_error`, when no particular rule fits.
+    `max_tokens: N > M` is about the answer's cap: the prompt's length plays no part. Numbers such as `column 23370` are places.
 
 What to do
     The message names the place (`messages.12.content.3`). Go back before it (esc esc), or `/clear`. For an unknown model choose
@@ -19,7 +19,7 @@ from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import MODEL
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
-_STATUSES: Final = (400, 404, 405, 406, 409, 410, 411, 412, 415, 417, 422, 424, 426, 428)
+_FIRST, _LAST = 400, 499
 _NAMES: Final = names(
     "invalid_request",
     "invalid_request_error",
@@ -61,7 +61,9 @@ def _match_output_cap(evidence: Evidence) -> str | None:
 
 
 def _match(evidence: Evidence) -> str | None:
-    return evidence.answered(*_STATUSES) or evidence.named(_NAMES) or evidence.says(_SAYS)
+    if evidence.http is not None:
+        return f"HTTP {evidence.http}" if _FIRST <= evidence.http <= _LAST else None
+    return evidence.named(_NAMES) or evidence.says(_SAYS)
 
 
 OUTPUT_CAP: Final = Rule(Family.REQUEST, Kind.INVALID, Retry.HELPS_AFTER_CHANGE, MODEL, _match_output_cap, __doc__)

@@ -23,9 +23,11 @@ _SAYS: Final = wording(
     r"(?:unknown|unrecogni[sz]ed|unexpected|unsupported) (?:request )?(?:fields?|parameters?|arguments?|property|name)\b",
     r"unexpected value.{0,100} for the .{0,3}anthropic-beta|(?:invalid|unsupported|unknown) beta",
     r"cannot find field",
-    r"(?:parameter|field|property|header|feature|tool type)s?(?: \S{1,60})? (?:is |are )?(?:not supported|unsupported|not permitted|not allowed|deprecated)",
+    r"(?:parameter|field|property|header|feature)s?(?: \S{1,60})? (?:is |are )?"
+    r"(?:not (?:supported|permitted|allowed)|unsupported|deprecated)",
     r"(?:does not|doesn't) support (?:the )?[`'\"]?\w+[`'\"]? (?:parameter|field|feature|header)",
-    r"(?:thinking|effort|temperature|top_p|cache_control|context_management|output_config)\S{0,20} (?:is |are )?(?:not supported|unsupported|deprecated)",
+    r"(?:thinking|effort|temperature|top_p|cache_control|context_management)\S{0,20} (?:is |are )?(?:not supported|unsupported|deprecated)",
+    r"(?:parameters?|`\w+`) cannot (?:both )?be (?:set|specified|used)",
 )
 
 

@@ -21,7 +21,7 @@ from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, wording
 _OPENS: Final = wording(
     r"streaming fallback\b",
     r"\[?tool result missing",
-    r".{0,80}\b(?:session|process|client|claude code) (?:ended|exited|died|was (?:killed|restarted|interrupted)).{0,40}(?:before|while|during)",
+    r".{0,80}\b(?:session|process|client) (?:ended|exited|died|was (?:killed|restarted|interrupted)).{0,40}(?:before|while|during)",
 )
 
 

@@ -1,18 +1,25 @@
 -- The best observation that each witness has of each boundary: a closed one before an open one, a later end before an
 -- earlier one (a longer copy of the same file knows more). `rank` orders the witnesses, the best first.
 CREATE VIEW witnesses AS
-SELECT * EXCLUDE (n)
-FROM (
+WITH met AS (
     SELECT
-        spans.*,
+        spans.* REPLACE (COALESCE(own.canonical, spans.key) AS key, COALESCE(parent.canonical, spans.parent_key) AS parent_key),
         CASE source
             WHEN 'stamps' THEN 0 WHEN 'gateway' THEN 1 WHEN 'otel' THEN 2 WHEN 'hooks' THEN 3
             WHEN 'stream_json' THEN 4 WHEN 'transcript' THEN 5 ELSE 6
-        END AS rank,
+        END AS rank
+    FROM spans
+    LEFT JOIN aliases AS own ON own.session_id = spans.session_id AND own.key = spans.key
+    LEFT JOIN aliases AS parent ON parent.session_id = spans.session_id AND parent.key = spans.parent_key
+)
+SELECT * EXCLUDE (n)
+FROM (
+    SELECT
+        met.*,
         ROW_NUMBER() OVER (
             PARTITION BY session_id, boundary, key, source
             ORDER BY CASE WHEN end_ns IS NULL THEN 1 ELSE 0 END, end_ns DESC, start_ns, file_id, position
         ) AS n
-    FROM spans
+    FROM met
 )
 WHERE n = 1;

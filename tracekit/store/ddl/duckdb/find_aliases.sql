@@ -1,0 +1,49 @@
+-- Fills `aliases`. Requests with the same message id are one request, named by its request id; turns that hold the same request are
+-- one turn, named by its prompt. Names that a source made up begin with `span:` or `turn:` and give way.
+INSERT INTO aliases
+WITH requests AS (
+    SELECT DISTINCT session_id, key, parent_key, attributes['gen_ai.response.id'] AS message_id
+    FROM spans
+    WHERE boundary = 'model_request'
+),
+named AS (
+    SELECT
+        session_id,
+        message_id,
+        SUBSTR(MIN(CASE WHEN STARTS_WITH(key, 'req_') THEN '0' WHEN STARTS_WITH(key, 'msg_') THEN '1' ELSE '2' END || key), 2) AS canonical
+    FROM requests
+    WHERE message_id IS NOT NULL
+    GROUP BY session_id, message_id
+    HAVING MIN(key) <> MAX(key)
+),
+request_aliases AS (
+    SELECT DISTINCT requests.session_id, key, canonical
+    FROM requests JOIN named ON named.session_id = requests.session_id AND named.message_id = requests.message_id
+    WHERE key <> canonical
+),
+held AS (
+    SELECT
+        requests.session_id,
+        COALESCE(canonical, requests.key) AS request_key,
+        parent_key AS turn_key,
+        CASE WHEN STARTS_WITH(parent_key, 'turn:') THEN 2 WHEN STARTS_WITH(parent_key, 'span:') THEN 1 ELSE 0 END AS made_up
+    FROM requests
+    LEFT JOIN request_aliases ON request_aliases.session_id = requests.session_id AND request_aliases.key = requests.key
+    WHERE parent_key IS NOT NULL
+),
+pairs AS (
+    SELECT worse.session_id, worse.turn_key, better.turn_key AS canonical, better.made_up, COUNT(*) AS shared
+    FROM held AS worse
+    JOIN held AS better
+      ON better.session_id = worse.session_id AND better.request_key = worse.request_key AND better.made_up < worse.made_up
+    GROUP BY worse.session_id, worse.turn_key, better.turn_key, better.made_up
+),
+ranked AS (
+    SELECT
+        *,
+        ROW_NUMBER() OVER (PARTITION BY session_id, turn_key ORDER BY made_up, shared DESC, canonical) AS n
+    FROM pairs
+)
+SELECT session_id, key, canonical FROM request_aliases
+UNION ALL
+SELECT session_id, turn_key, canonical FROM ranked WHERE n = 1;
