@@ -33,6 +33,7 @@ SLUGS = {
     "store-newer",
     "store-unknown",
     "topic-unknown",
+    "turn-unknown",
     "witnesses-disagree",
 }
 

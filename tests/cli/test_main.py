@@ -1,5 +1,6 @@
 """The frame of the command line: what is loaded, what an error becomes, what a closed pipe or an interrupt does."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -52,6 +53,26 @@ def test_only_the_command_that_was_asked_for_is_loaded() -> None:
         + "\nprint(*sorted({'duckdb', 'polars', 'plotly', 'tracekit.cli.sql', 'tracekit.cli.doctor'} & set(sys.modules)))"
     )
     assert _fresh(script).stdout.splitlines()[-1] == ""
+
+
+def test_the_help_lists_every_command_in_order(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main.run(["--help"]) == 0
+    listed = re.findall(r"^\W*([a-z]+) +\w[^│]{20,}", capsys.readouterr().out.partition("Commands")[2], flags=re.MULTILINE)
+    assert listed == list(main.COMMANDS)
+
+
+@pytest.mark.parametrize("name", main.COMMANDS)
+def test_every_command_has_help_and_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([name, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert f"tracekit {name}" in printed
+    assert ("--json" in printed) == (name != "demo")  # which shows the answers of the others
+
+
+def test_a_misspelt_command_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["sesions"]) == 2
+    assert "sessions" in capsys.readouterr().err
 
 
 def test_an_error_is_one_message_and_the_way_to_its_page(probe: Probe, capsys: pytest.CaptureFixture[str]) -> None:
