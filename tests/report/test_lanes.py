@@ -186,6 +186,7 @@ def test_nothing_to_draw_is_a_sentence() -> None:
         (2.5, "0 200 ms 400 ms 600 ms 800 ms 1.0 s 1.2 s 1.4 s 1.6 s 1.8 s 2.0 s 2.2 s 2.4 s"),
         (15, "0 1 s 2 s 3 s 4 s 5 s 6 s 7 s 8 s 9 s 10 s 11 s 12 s 13 s 14 s"),
         (200, "0 30 s 1 m 1 m 30 s 2 m 2 m 30 s 3 m"),
+        (7_260, "0 15 m 30 m 45 m 1 h 1 h 15 m 1 h 30 m 1 h 45 m"),
         (90_000, "0 2 h 4 h 6 h 8 h 10 h 12 h 14 h 16 h 18 h 20 h 22 h 1 d"),
     ],
 )

@@ -10,7 +10,7 @@ _DAY: Final = 24 * _HOUR
 _STEPS: Final = (
     *(digit * 10**power for power in range(10) for digit in (1, 2, 5)),
     *(seconds * _SECOND for seconds in (10, 15, 30)),
-    *(minutes * _MINUTE for minutes in (1, 2, 5, 10, 15, 30)),
+    *(minutes * _MINUTE for minutes in (1, 2, 5, 10, 15, 20, 30)),
     *(hours * _HOUR for hours in (1, 2, 4, 6, 12)),
     *(days * _DAY for days in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
 )
@@ -34,8 +34,9 @@ def ticks(length_ns: int, columns: int) -> tuple[str, str]:
 
 
 def _readable(step_ns: int, length_ns: int, columns: int) -> bool:
-    widest = max(len(tick_label(number * step_ns, step_ns)) for number in (1, length_ns // step_ns))
-    return step_ns * columns >= (widest + _GAP) * length_ns
+    room = step_ns * columns // max(1, length_ns)
+    labels = (tick_label(number * step_ns, step_ns) for number in range(1, length_ns // step_ns + 1))
+    return room > _GAP and all(len(label) + _GAP <= room for label in labels)
 
 
 def tick_label(ns: int, step_ns: int) -> str:
