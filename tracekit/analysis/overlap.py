@@ -17,9 +17,10 @@ CAUSES: Final = ("permission", "hook", "queue", "dispatch")
 class Overlap(Finding):
     """Tool latency of one response, or of all of a model, session or tool.
 
-    With S the response's window and E the execution intervals of its own tools: hidden = |S ∩ ∪E|, exposed = |∪E| - hidden,
-    parallel saving = Σ|E| - |∪E|. A range holds the truth; best is None where the witnesses allow no point. By tool, the
-    intervals of parallel calls are added, not united.
+    With S the response's window, E the execution intervals of its own tools and |.| the length of a union: hidden is the
+    length that S and E share, exposed = |E| - hidden, parallel saving is the sum of the single lengths minus |E|. A range
+    holds the truth; best is None where the witnesses allow no point. By tool, the intervals of parallel calls are added,
+    not united.
     """
 
     question: ClassVar[str] = "overlap"
@@ -77,7 +78,7 @@ def _missed(row: dict[str, Any]) -> dict[str, int | None]:
     """Share missed time out among what filled the gap; the remainder of the division is dispatch."""
     could, hidden, gap = row["could_hide_best_ns"], row["hidden_best_ns"], row["gap_ns"]
     if could is None or hidden is None or gap is None:
-        return {"missed_ns": None} | {f"missed_{cause}_ns": None for cause in CAUSES}
+        return dict.fromkeys(("missed_ns", *(f"missed_{cause}_ns" for cause in CAUSES)))
     missed = max(0, could - hidden)
     shares = {cause: missed * row[f"{cause}_ns"] // gap if gap else 0 for cause in CAUSES[:-1]}
     shares["dispatch"] = missed - sum(shares.values())

@@ -79,7 +79,7 @@ def _judge(row: Row) -> _Judged:
         return _request(row)
     if boundary in {Boundary.TOOL_EXECUTION, Boundary.TOOL_SCHEDULE}:
         return _tool(row)
-    return _PLAIN.get(boundary, _turn(row))
+    return _PLAIN.get(boundary, _TURN)
 
 
 _PLAIN: Final = {
@@ -90,6 +90,13 @@ _PLAIN: Final = {
     Boundary.RETRY_WAIT: _Judged("retry wait", "certain", "the client sleeps before its next attempt"),
     Boundary.COMPACTION: _Judged("compaction", "certain", "the conversation is being compacted"),
 }
+
+_TURN: Final = _Judged(
+    "model or nobody",
+    "unknown",
+    f"the last thing was a prompt or a tool result, and no request is visible; {_STREAMS}",
+)
+"""A turn that owes something, with nothing open in sight: the model's answer is on its way, or nobody remembers."""
 
 
 def _request(row: Row) -> _Judged:
@@ -110,8 +117,3 @@ def _tool(row: Row) -> _Judged:
     if row["witnesses"] == "transcript":
         return _Judged("tool", "likely", f"the call has no result; if it waits for permission, {_HOOKS}")
     return _Judged("tool", "certain", "the tool began and has no result")
-
-
-def _turn(row: Row) -> _Judged:
-    """A turn that owes something, with nothing open in sight: the model's answer, or nobody remembers."""
-    return _Judged("model or nobody", "unknown", f"the last thing was a prompt or a tool result, and no request is visible; {_STREAMS}")

@@ -63,7 +63,7 @@ def _cost(rows: list[dict[str, Any]]) -> float | None:
     """The sum of the reported costs, where every message has one."""
     if any(row["costed"] < row["messages"] for row in rows):
         return None
-    return sum(row["cost_usd"] for row in rows)
+    return float(sum(row["cost_usd"] for row in rows))
 
 
 def _with_cost(line: Tokens, cost: float | None) -> Tokens:

@@ -7,11 +7,11 @@ import typer
 
 from tracekit.cli import output
 from tracekit.cli.asking import question
-from tracekit.cli.options import AsJson, Project, SessionOption, Since, Store, Until
+from tracekit.cli.options import AsJson, OneSession, Project, SessionOption, Since, Store, Until
 
 
 def command(
-    session: Annotated[str | None, typer.Argument(metavar="[SESSION]", help="Only this session; `latest` is the last one.", show_default=False)] = None,
+    session: OneSession = None,
     *,
     terminal: Annotated[bool, typer.Option("--terminal", help="Only failures that the session did not get over.")] = False,
     only: SessionOption = None,

@@ -22,7 +22,11 @@ _SHOWN_PROBLEMS: Final = 20
 def command(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH…]", help="Files, folders or globs; `-` for a pipe. Without any, Claude Code's own sessions.", show_default=False),
+        typer.Argument(
+            metavar="[PATH…]",
+            help="Files, folders or globs; `-` for a pipe. Without any, Claude Code's own sessions.",
+            show_default=False,
+        ),
     ] = None,
     *,
     content: Annotated[bool, typer.Option("--content", help="Keep prompts, outputs and arguments too, stripped of secrets.")] = False,
@@ -73,7 +77,8 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 
 def _tell(done: "Imported", *, as_json: bool) -> None:
     if as_json:
-        output.emit_json([_row(done)], problems=[dict(zip(("path", "line", "reason", "detail"), row, strict=True)) for row in done.problem_lines])
+        names = ("path", "line", "reason", "detail")
+        output.emit_json([_row(done)], problems=[dict(zip(names, row, strict=True)) for row in done.problem_lines])
         return
     forms = ", ".join(f"{count} {form}" for form, count in done.forms.most_common())
     output.write(

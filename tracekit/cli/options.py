@@ -32,6 +32,10 @@ Session = Annotated[
     str | None,
     typer.Argument(metavar="SESSION", help="Its id, the beginning of it, or `latest`, which is the default.", show_default=False),
 ]
+OneSession = Annotated[
+    str | None,
+    typer.Argument(metavar="[SESSION]", help="Only this session: its id, the beginning of it, or `latest`.", show_default=False),
+]
 SessionOption = Annotated[
     str | None,
     typer.Option("--session", metavar="ID", help="Only this session: its id, the beginning of it, or `latest`."),

@@ -6,11 +6,11 @@ import typer
 
 from tracekit.cli import output
 from tracekit.cli.asking import question
-from tracekit.cli.options import AsJson, Project, SessionOption, Since, Store, Until
+from tracekit.cli.options import AsJson, OneSession, Project, SessionOption, Since, Store, Until
 
 
 def command(
-    session: Annotated[str | None, typer.Argument(metavar="[SESSION]", help="Only this session; `latest` is the last one.", show_default=False)] = None,
+    session: OneSession = None,
     *,
     by: Annotated[str, typer.Option("--by", metavar="session|request|tool|model", help="What a row stands for.")] = "session",
     only: SessionOption = None,

@@ -1,17 +1,16 @@
 """`tracekit stuck`: what a session still waits for."""
 
 import time
-from typing import Annotated
 
 import typer
 
 from tracekit.cli import output
 from tracekit.cli.asking import question
-from tracekit.cli.options import AsJson, Project, SessionOption, Since, Store, Until
+from tracekit.cli.options import AsJson, OneSession, Project, SessionOption, Since, Store, Until
 
 
 def command(
-    session: Annotated[str | None, typer.Argument(metavar="[SESSION]", help="Only this session; `latest` is the last one.", show_default=False)] = None,
+    session: OneSession = None,
     *,
     only: SessionOption = None,
     since: Since = None,

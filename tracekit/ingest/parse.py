@@ -88,7 +88,7 @@ def parse(job: Job) -> Parsed:
     """Read the files of a job and write their spans to its segment."""
     parsed = Parsed(job.segment)
     with Path(job.segment).open("wb") as segment:
-        if job.form == Form.OTLP_PROTOBUF or job.form == Form.OTLP_JSON:
+        if job.form in {Form.OTLP_PROTOBUF, Form.OTLP_JSON}:
             _otlp(job, parsed, segment)
         else:
             for target in job.targets:
@@ -194,6 +194,7 @@ def _facts(handle: BinaryIO) -> tuple[int, int, int, str]:
 
 
 def keep(item: Span | Problem, file: int, parsed: Parsed, segment: BinaryIO) -> None:
+    """Write a span to the segment, or note a problem."""
     if isinstance(item, Problem):
         parsed.problems.append((file, item.line, item.position, item.reason, item.detail))
         return

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tracekit.ingest.parse import Parsed, Read, Target, file_id, keep
+from tracekit.model import Problem, Span
 from tracekit.sources import Form
 from tracekit.sources.forms import recognise_head
 from tracekit.sources.lines import Line
@@ -38,7 +39,7 @@ def read_pipe(lines: Iterable[bytes], segment: Path, *, content: bool, clock: Ca
     return parsed
 
 
-def _read(form: Form, kept: list[tuple[int, int, bytes, int | None]], *, content: bool) -> Iterator:
+def _read(form: Form, kept: list[tuple[int, int, bytes, int | None]], *, content: bool) -> Iterator[Span | Problem]:
     if form is Form.TRANSCRIPT:
         return read_transcript((Line(number, position, raw) for number, position, raw, _ in kept), content=content)
     return read_stream_json(iter(kept), content=content)

@@ -76,7 +76,8 @@ def import_paths(
     """
     files = find_files(paths)
     done = Imported(files_found=len(files))
-    with _scratch() as folder:
+    with _scratch() as name:
+        folder = Path(name)
         jobs = _plan(files, _ledger(store), done, folder, content=content)
         sizes = {job.segment: sum(_size(target.path) - target.position for target in job.targets) for job in jobs}
         _nothing(files, jobs, done)
@@ -85,13 +86,15 @@ def import_paths(
     return done
 
 
-def import_stream(lines: Iterable[bytes], store: str | None = None, *, content: bool = False, clock: Callable[[], int] = now_ns) -> Imported:
+def import_stream(
+    lines: Iterable[bytes], store: str | None = None, *, content: bool = False, clock: Callable[[], int] = now_ns
+) -> Imported:
     """Import stream-json as it comes from a pipe, each line stamped when it arrives."""
     from tracekit.ingest.pipe import read_pipe  # noqa: PLC0415  (it imports this module's parts)
 
     done = Imported(files_found=1)
-    with _scratch() as folder:
-        parsed = read_pipe(lines, folder / "pipe.jsonl", content=content, clock=clock)
+    with _scratch() as name:
+        parsed = read_pipe(lines, Path(name) / "pipe.jsonl", content=content, clock=clock)
         _load(store, [parsed], done, clock)
     return done
 
@@ -119,8 +122,8 @@ def _ledger(store: str | None) -> "dict[str, LedgerEntry]":
 def _plan(files: Iterable[Path], ledger: "dict[str, LedgerEntry]", done: Imported, folder: Path, *, content: bool) -> list[Job]:
     """One job a file; OTLP bodies of one folder are one job, since logs and spans explain each other."""
     jobs: list[Job] = []
-    groups: dict[tuple[str, str], list[Target]] = {}
-    changed: set[tuple[str, str]] = set()
+    groups: dict[tuple[str, Form], list[Target]] = {}
+    changed: set[tuple[str, Form]] = set()
     for path in files:
         known = ledger.get(str(path))
         try:
@@ -131,7 +134,7 @@ def _plan(files: Iterable[Path], ledger: "dict[str, LedgerEntry]", done: Importe
         if form is None:
             done.files_unknown.append(str(path))
         elif form in {Form.OTLP_JSON, Form.OTLP_PROTOBUF}:
-            group = (str(path.parent), form)
+            group = (str(path.parent), Form(form))
             groups.setdefault(group, []).append(_target(path, form, known, resume=False))
             if known is None or not _unchanged(path, known):
                 changed.add(group)
@@ -185,14 +188,11 @@ def _has_grown(path: Path, known: "LedgerEntry") -> bool:
 
 
 def _scratch() -> "tempfile.TemporaryDirectory[str]":
-    return _Scratch(prefix="tracekit-")
-
-
-class _Scratch(tempfile.TemporaryDirectory[str]):
-    """A temporary folder as a Path, whose lack of room is explained."""
-
-    def __enter__(self) -> Path:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Path(super().__enter__())
+    try:
+        return tempfile.TemporaryDirectory(prefix="tracekit-")
+    except OSError as error:
+        message = f"cannot make a temporary folder: {error.strerror or error}; free some space or set TMPDIR"
+        raise TracekitError(message, slug="store-full") from error
 
 
 def _batches(jobs: Sequence[Job], sizes: dict[str, int], progress: Progress | None) -> Iterator[list[Parsed]]:

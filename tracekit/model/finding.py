@@ -9,7 +9,6 @@ A question returns a list of one frozen dataclass derived from `Finding`; each f
 """
 
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 FORMAT = 1
@@ -40,7 +39,11 @@ class Finding:
     @classmethod
     def columns(cls) -> dict[str, Column]:
         """The fields of this finding by name, in order."""
-        return _columns(cls)
+        found: dict[str, Column] = {}
+        for name, hint in get_type_hints(cls, include_extras=True).items():
+            if get_origin(hint) is Annotated:
+                found.update((name, extra) for extra in get_args(hint)[1:] if isinstance(extra, Column))
+        return {field.name: found.get(field.name, Column(field.name)) for field in fields(cls)}
 
     @classmethod
     def from_row(cls, row: dict[str, Any]) -> Self:
@@ -50,12 +53,3 @@ class Finding:
     def as_row(self) -> dict[str, Any]:
         """The values by field name, fit for JSON."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-@cache
-def _columns(cls: type[Finding]) -> dict[str, Column]:
-    found: dict[str, Column] = {}
-    for name, hint in get_type_hints(cls, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            found |= {name: extra for extra in get_args(hint)[1:] if isinstance(extra, Column)}
-    return {field.name: found.get(field.name, Column(field.name)) for field in fields(cls)}

@@ -1,5 +1,6 @@
 """The DuckDB store: one file, opened by short leases."""
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = "1"
 """1: spans, ledger, problems, copies, and the views over them."""
+
+_LOCKED_UP: Final = {"enable_external_access": False, "lock_configuration": True}
+"""A reader may look at the store and at nothing else: no COPY to a file, no ATTACH, no way to turn this off."""
 
 _PARAMETER: Final = re.compile(r"\$([a-z_]+)")
 _DDL: Final = files("tracekit.store") / "ddl" / "duckdb"
@@ -118,10 +122,9 @@ class DuckDBStore:
             self._connection.execute(_read(f"find_{table}.sql"))
 
     def _rollback(self) -> None:
-        try:
+        # The transaction may never have begun, or the engine has already rolled it back.
+        with contextlib.suppress(duckdb.Error):
             self._connection.execute("ROLLBACK")
-        except duckdb.Error:
-            pass  # the transaction never began, or the engine has already rolled it back
 
     @staticmethod
     def _used(sql: str, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -143,9 +146,11 @@ def _explained(error: duckdb.Error, path: str) -> TracekitError:
     text = str(error).splitlines()[0]
     lowered = str(error).lower()
     if "no space left" in lowered or "could not write" in lowered or "disk is full" in lowered:
-        return TracekitError(f"no room to write the store {path}: {text}; free some space and run the command again, nothing is lost", slug="store-full")
+        message = f"no room to write the store {path}: {text}; free some space and run the command again, nothing is lost"
+        return TracekitError(message, slug="store-full")
     if "conflicting lock" in lowered or "could not set lock" in lowered:
-        return TracekitError(f"the store {path} is open in a program other than tracekit: {text}; close it and try again", slug="store-busy")
+        message = f"the store {path} is open in a program other than tracekit: {text}; close it and try again"
+        return TracekitError(message, slug="store-busy")
     if isinstance(error, duckdb.IOException | duckdb.FatalException | duckdb.InternalException | duckdb.SerializationException):
         return TracekitError(f"the store {path} cannot be read: {text}; move it away and import again", slug="store-damaged")
     return TracekitError(f"the query failed: {error}", slug="bad-sql")
@@ -205,7 +210,7 @@ def file_store(path: Path, *, write: bool, wait: float) -> Iterator[DuckDBStore]
         raise TracekitError(f"there is no store at {path}; `tracekit import` makes one from your sessions", slug="no-store")
     with _folder(path), lease(path, exclusive=write, wait=wait):
         try:
-            connection = duckdb.connect(str(path), read_only=not write)
+            connection = duckdb.connect(str(path), read_only=not write, config={} if write else dict(_LOCKED_UP))
         except duckdb.Error as error:
             raise _explained(error, str(path)) from error
         try:

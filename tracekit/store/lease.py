@@ -49,7 +49,10 @@ def _acquire(handle: int, path: Path, *, exclusive: bool, wait: float, sleep: Ca
             fcntl.flock(handle, mode | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                message = f"the store {path} is busy: another tracekit process has held it for {wait:g} s; try again, or raise TRACEKIT_WAIT"
+                message = (
+                    f"the store {path} is busy: another tracekit process has held it for {wait:g} s;"
+                    " try again, or wait longer with TRACEKIT_WAIT=60"
+                )
                 raise TracekitError(message, slug="store-busy") from None
             sleep(0.02)
         else:

@@ -99,6 +99,9 @@ RULES: Final[tuple[Rule, ...]] = (
     network.server_error.RULE,
     client.crash.RULE,
     client.incomplete_run.FALL_THROUGH,
+    # Where only the layer is known.
+    network.stream_cut.UNSAID,
+    network.connect.UNSAID,
     unknown.RULE,
 )
 

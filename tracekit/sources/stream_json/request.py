@@ -13,8 +13,11 @@ from tracekit.sources.timestamps import MILLISECOND
 from tracekit.sources.transcript.call import json_bytes
 from tracekit.sources.transcript.timing import last_block_estimate
 
-SEND_NS: Final = 100 * MILLISECOND
-"""The server reads a request 11 to 67 ms after the line that announces it, and up to 80 ms after the client has sent it."""
+ANNOUNCED_NS: Final = 250 * MILLISECOND
+"""The server reads a request 11 to 165 ms after the line that announces it has arrived."""
+
+SENT_NS: Final = 100 * MILLISECOND
+"""The server reads a request up to 80 ms after the client began to count the time to the first byte."""
 
 _USAGE: Final = (
     ("input_tokens", semconv.INPUT_TOKENS),
@@ -151,12 +154,12 @@ class Request:
             self._message_start(line, mapping(event, "message"))
         elif kind == "content_block_start":
             index = whole(event, "index")
-            number_ = len(self.blocks) if index is None else index
-            self.blocks[number_] = Block(number_, str(mapping(event, "content_block").get("type")), line.position, line.moment)
+            block = Block(len(self.blocks) if index is None else index, _kind(mapping(event, "content_block")), line.position, line.moment)
+            self.blocks[block.index] = block
         elif kind == "content_block_delta":
             self.first_content = self.first_content or line
-        elif kind == "content_block_stop" and (block := self.blocks.get(whole(event, "index") or 0)) is not None:
-            block.stopped = line.moment
+        elif kind == "content_block_stop" and (ended := self.blocks.get(whole(event, "index") or 0)) is not None:
+            ended.stopped = line.moment
         elif kind == "message_delta":
             self.delta_seen = True
             self.stop_reason = text(mapping(event, "delta"), "stop_reason") or self.stop_reason
@@ -176,7 +179,7 @@ class Request:
         waited = number(line.value, "ttft_ms")
         if waited and not self.failures:
             # The client's own measure: from sending the request to this event.
-            latest = min(self.start.latest, line.moment.latest - int(waited * MILLISECOND) + SEND_NS)
+            latest = min(self.start.latest, line.moment.latest - int(waited * MILLISECOND) + SENT_NS)
             earliest = max(self.start.earliest, line.moment.earliest - int(waited * MILLISECOND) - EARLY_NS)
             self.start = Moment(min(earliest, latest), latest)
 
@@ -201,7 +204,7 @@ class Request:
             self._complete(part, line, before, content=content)
 
     def _complete(self, part: Object, line: Timed, before: Moment, *, content: bool) -> None:
-        kind = str(part.get("type"))
+        kind = _kind(part)
         block = next((block for block in self.blocks.values() if block.whole is None and block.kind == kind), None)
         if block is None:
             block = Block(len(self.blocks), kind, line.position, between(before, line.moment))
@@ -288,9 +291,9 @@ class Request:
         """Each failed attempt and the wait after it. The last attempt is the request itself."""
         begins = self.start
         answered = self.first_byte.moment if self.first_byte is not None else self.last_block or ending
-        following: list[Moment | None] = [failure.at for failure in self.failures[1:]]
-        for number_, (failure, then) in enumerate(zip(self.failures, [*following, answered], strict=False), start=1):
-            key = f"{self.key}~{number_}"
+        later: list[Moment | None] = [failure.at for failure in self.failures[1:]]
+        for count, (failure, then) in enumerate(zip(self.failures, [*later, answered], strict=False), start=1):
+            key = f"{self.key}~{count}"
             waited = _waited(failure, then)
             common: dict[str, Any] = {"agent_id": self.agent_id, "parent_key": self.key, "position": failure.position}
             yield Span(
@@ -367,6 +370,10 @@ def _waited(failure: Failure, then: Moment | None) -> Moment | None:
     planned = shifted(failure.at, failure.delay_ns)
     latest = min(planned.latest + QUIET_LATE_NS, then.latest)
     return Moment(min(planned.earliest, latest), latest)
+
+
+def _kind(part: Object) -> str:
+    return text(part, "type") or "unknown"
 
 
 def _data(part: Object, kind: str) -> bytes:

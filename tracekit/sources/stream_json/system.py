@@ -9,7 +9,7 @@ from tracekit.sources.stream_json.compaction import Compaction
 from tracekit.sources.stream_json.edges import edges
 from tracekit.sources.stream_json.fields import Object, mapping, number, objects_in, text
 from tracekit.sources.stream_json.hook import BEFORE, HookRun, call_for
-from tracekit.sources.stream_json.request import SEND_NS
+from tracekit.sources.stream_json.request import ANNOUNCED_NS
 from tracekit.sources.stream_json.session import Session
 from tracekit.sources.timestamps import MILLISECOND, SECOND
 from tracekit.sources.transcript.timing import version_of, waits_for_message
@@ -58,7 +58,7 @@ def status(session: Session, line: Timed) -> Iterator[Span]:
     if doing == "requesting":
         session.begin_turn(line)
         session.announced = True
-        yield from session.open_request(line, None, Moment(line.moment.earliest, line.moment.latest + SEND_NS))
+        yield from session.open_request(line, None, Moment(line.moment.earliest, line.moment.latest + ANNOUNCED_NS))
     elif doing == "compacting":
         session.begin_turn(line)
         session.compaction = Compaction(text(line.value, "uuid") or f"compaction@{line.moment.latest}", line.position, line.moment)

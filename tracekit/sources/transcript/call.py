@@ -13,7 +13,7 @@ from tracekit.model import Boundary, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
 from tracekit.sources.timestamps import MILLISECOND, SECOND
 from tracekit.sources.transcript.response import Response
-from tracekit.sources.transcript.timing import RESULT_LATE_NS, elapsed_bounds
+from tracekit.sources.transcript.timing import RESULT_LATE_NS, elapsed_bounds, waits_for_message
 
 INTERACTIVE: Final = frozenset({"AskUserQuestion", "ExitPlanMode"})
 """Tools that are a question to the user: all their time is a person's."""
@@ -132,7 +132,8 @@ class Call:
             return True
         if self.result is None or not self.result.is_error:
             return False
-        return self.result.text.startswith(_REJECTED) or self.result.denial_kind == "user-rejected" or _DENIED.match(self.result.text) is not None
+        refused = self.result.text.startswith(_REJECTED) or _DENIED.match(self.result.text) is not None
+        return refused or self.result.denial_kind == "user-rejected"
 
     def _wait(self, source: str, agent_id: str | None, end_ns: int | None) -> Span:
         decision = "unanswered" if self.result is None else "reject" if self.result.is_error else "accept"
@@ -157,7 +158,7 @@ class Call:
         )
 
     def _serial(self) -> bool:
-        return self.response.blocks != [] and semconv.TOOLS_WAIT in self.response._attributes()  # noqa: SLF001  (one package)
+        return self.response.blocks != [] and waits_for_message(self.response.version)
 
     def _execution(self, source: str, agent_id: str | None, end_ns: int | None) -> Span:
         earliest, latest, end_slack = self._bounds(end_ns)

@@ -124,7 +124,8 @@ class Chain:
         delay = entry.get("retryInMs")
         request_id = error.get("requestId") or error.get("requestID")
         key = request_id if isinstance(request_id, str) and request_id.startswith("req_") else str(entry.get("uuid"))
-        failure = Failure(key, stamp_ns, position, int(delay * MILLISECOND) if isinstance(delay, int | float) else 0, failure_attributes(entry))
+        retry_ns = int(delay * MILLISECOND) if isinstance(delay, int | float) else 0
+        failure = Failure(key, stamp_ns, position, retry_ns, failure_attributes(entry))
         if attempt is not None:
             attempt.closed = True
             failure.began_ns = attempt.stamp_ns
@@ -242,7 +243,9 @@ class Chain:
         attributes: dict[str, Value] = {attribute: entry[name] for attribute, name in pairs if isinstance(entry.get(name), str)}
         if self.content and kind != "implicit" and (text := _prompt_text(entry)):
             attributes[semconv.CONTENT] = text
-        return Turn(str(key), kind, session_of(entry), stamp_ns, position, attributes, prompt_id=prompt_id if isinstance(prompt_id, str) else None)
+        turn = Turn(str(key), kind, session_of(entry), stamp_ns, position, attributes)
+        turn.prompt_id = prompt_id if isinstance(prompt_id, str) else None
+        return turn
 
     def _turn(self, entry: Entry, stamp_ns: int, position: int) -> Turn:
         """The turn that is running; one without a prompt where the file begins inside it."""
@@ -331,9 +334,9 @@ class Chain:
             cut.cut = str(entry.get("streamCutCause") or "no message_stop")
             cut.error, cut.ended_ns = error, stamp_ns
             return
-        response = Response(str(entry.get("uuid")), session_of(entry), position, version_of(entry.get("version")), turn.start_ns, failures=turn.failures)
-        turn.failures = []
-        response.waits_for_ns = min(self.stamps.get(str(entry.get("parentUuid")), turn.start_ns), stamp_ns)
+        waits_for_ns = min(self.stamps.get(str(entry.get("parentUuid")), turn.start_ns), stamp_ns)
+        response = Response(str(entry.get("uuid")), session_of(entry), position, version_of(entry.get("version")), waits_for_ns)
+        response.failures, turn.failures = turn.failures, []
         response.request_id = entry["requestId"] if isinstance(entry.get("requestId"), str) else None
         response.attempt = self._attempt(turn, entry.get("requestRef"))
         response.query_source = response.attempt.query_source if response.attempt else ""
@@ -466,4 +469,3 @@ def _error_message_attributes(entry: Entry, text: str) -> dict[str, Value]:
     if isinstance(status := entry.get("apiErrorStatus"), int):
         found[semconv.HTTP_STATUS] = status
     return found
-

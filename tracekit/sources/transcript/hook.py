@@ -18,6 +18,9 @@ OUTCOMES: Final = {
 """Kinds of attachment that say how a hook ended. When several hooks of an event ran, the worst is the outcome."""
 
 _SEVERITY: Final = ("success", "cancelled", "error", "blocking")
+_STATUS: Final = {None: Status.UNSET, "success": Status.OK, "cancelled": Status.CANCELLED, "blocking": Status.OK}
+"""A hook that blocks has done what it is for."""
+
 TOOL_EVENTS: Final = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
 
 
@@ -77,7 +80,6 @@ class HookRun:
             attributes[semconv.ERROR_TEXT] = error_text(self.text)
         if self.exit_code is not None:
             attributes[semconv.EXIT_CODE] = self.exit_code
-        status = {None: Status.UNSET, "success": Status.OK, "cancelled": Status.CANCELLED, "blocking": Status.OK}.get(self.outcome, Status.ERROR)
         yield Span(
             source,
             self.session_id,
@@ -90,7 +92,7 @@ class HookRun:
             parent_key=self.tool_use_id or parent_key,
             start_slack_ns=self.latest_start_ns - self.start_ns,
             end_slack_ns=self.end_slack_ns,
-            status=status,
+            status=_STATUS.get(self.outcome, Status.ERROR),
             attributes=attributes,
             position=self.position,
         )

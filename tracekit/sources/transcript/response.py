@@ -182,6 +182,7 @@ class Response:
             latest = failure.began_ns + REQUEST_AFTER_NS if failure.began_ns is not None else failure.stamp_ns
             start, latest = min(start, failure.stamp_ns), min(latest, failure.stamp_ns)
             key = f"{self.key}~{number}"
+            known: dict[str, Value] = {semconv.ATTEMPT: number, semconv.RETRY_DELAY_NS: failure.retry_ns}
             common: dict[str, Any] = {"agent_id": agent_id, "position": failure.position}
             yield Span(
                 source,
@@ -194,7 +195,7 @@ class Response:
                 parent_key=self.key,
                 start_slack_ns=latest - start,
                 status=Status.ERROR,
-                attributes={semconv.ATTEMPT: number, semconv.REQUEST_ID: failure.key, semconv.RETRY_DELAY_NS: failure.retry_ns} | failure.attributes,
+                attributes={**known, semconv.REQUEST_ID: failure.key, **failure.attributes},
                 **common,
             )
             wait_ends = max(failure.stamp_ns, min(failure.stamp_ns + failure.retry_ns, next_ns))
@@ -207,7 +208,7 @@ class Response:
                 wait_ends,
                 name="backoff",
                 parent_key=self.key,
-                attributes={semconv.ATTEMPT: number, semconv.RETRY_DELAY_NS: failure.retry_ns},
+                attributes=known,
                 **common,
             )
             begins = wait_ends
@@ -216,7 +217,8 @@ class Response:
         begins = earliest
         for block in self.blocks:
             start = min(begins, block.stamp_ns)
-            attributes: dict[str, Value] = {semconv.BLOCK_TYPE: block.kind, semconv.BLOCK_INDEX: block.index, semconv.BLOCK_SIZE: block.size}
+            attributes: dict[str, Value] = {semconv.BLOCK_TYPE: block.kind, semconv.BLOCK_INDEX: block.index}
+            attributes[semconv.BLOCK_SIZE] = block.size
             if block.content is not None:
                 attributes[semconv.CONTENT] = block.content
             yield Span(

@@ -43,6 +43,7 @@ _NAMES: Final = names(
 )
 _SAYS: Final = wording(
     r"(?:oauth|bearer|access|refresh|auth|security|session|id) token\b",
+    r"oauth error: (?!request failed)",
     r"token (?:has |is |was |been )*(?:expired|revoked|invalid|missing)",
     r"(?:invalid|incorrect|missing|expired|no|wrong|provide an?) (?:external )?(?:x-)?api[- ]?key",
     r"api[- ]?key .{0,40}(?:invalid|expired|not valid|not found|missing|required)",

@@ -29,7 +29,7 @@ _SAYS: Final = wording(
     r"disabled organi[sz]ation",
     r"organi[sz]ation\b.{0,40}(?:not allowed|does not allow|disallow|polic)",
     r"(?:not|n't) (?:allowed|permitted|enabled|supported|available) (?:for|by|in) (?:this|your) (?:organi[sz]ation|workspace)",
-    r"not (?:supported|available) in (?:this|your) (?:country|region|location)",
+    r"not (?:be )?(?:supported|available) in (?:this|your) (?:country|region|location)",
     r"access terminated",
     r"(?:does not|doesn't|do not|don't) have (?:access to|permission)",
     r"request not allowed",

@@ -25,6 +25,7 @@ _SAYS: Final = wording(
     r"(?:agent|run|session|query|task)\b.{0,40}\b(?:ended|finished|completed|terminated|exited)\b.{0,20}\bearly",
     r"(?:agent|run|session|query|task|stream|execution)\b.{0,40}\b(?:ended|finished|completed|returned|closed|exited) "
     r"without (?:an? |any )?(?:result|answer|response|output|final)",
+    r"(?:query|session|run) (?:was )?closed before",
     r"no (?:result|final) (?:message|answer|response)",
     r"did not (?:produce|return) (?:an? |any )?(?:result|answer|response|structured output)",
 )

@@ -29,7 +29,7 @@ _OAUTH: Final = wording(
     r"error_description",
     r"re-?authori[sz]|re-?authenticat",
     r"(?:access |refresh |bearer )?token (?:has )?(?:is )?(?:expired|invalid|missing|revoked)",
-    r"authori[sz]ation server",
+    r"authori[sz]ation server|protected resource",
 )
 _TRANSPORT: Final = wording(r"(?:error posting|streamable http|sse error|\bhttp)\b.{0,80}\b40[13]\b")
 _LOGIN: Final = wording(

@@ -16,7 +16,7 @@ What to do
 from typing import Final
 
 from tracekit.analysis.failures.evidence import Evidence
-from tracekit.analysis.failures.layer import MODEL
+from tracekit.analysis.failures.layer import MODEL, Layer
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
 _NAMES: Final = names(
@@ -54,4 +54,9 @@ def _match(evidence: Evidence) -> str | None:
     return evidence.named(_NAMES) or evidence.says(_SAYS)
 
 
+def _match_layer(evidence: Evidence) -> str | None:
+    return evidence.quoted() or "failed before a connection was made"
+
+
 RULE: Final = Rule(Family.NETWORK, Kind.CONNECT, Retry.HELPS_AFTER_CHANGE, MODEL, _match, __doc__)
+UNSAID: Final = Rule(Family.NETWORK, Kind.CONNECT, Retry.HELPS_AFTER_CHANGE, frozenset({Layer.TRANSPORT}), _match_layer, __doc__)

@@ -40,7 +40,7 @@ _SAYS: Final = wording(
     r"broken pipe",
     r"(?:connection|socket)(?: connection)?(?: to \S+(?: \S+)?)? (?:was |has been |is |forcibly |unexpectedly )*"
     r"(?:closed|reset|aborted|lost|dropped)",
-    r"(?:server|peer|socket) (?:unexpectedly )?(?:disconnected|closed)",
+    r"(?:server|peer|socket|remote(?: end| host)?) (?:unexpectedly )?(?:disconnected|closed)",
 )
 
 

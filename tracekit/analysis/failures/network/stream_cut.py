@@ -7,7 +7,8 @@ What it means
 
 Evidence
     A response without message_stop; the client's `mid-response` texts; `peer closed connection without sending complete message body`,
-    `Premature close`, `terminated`; a reset in the stream layer; tool input whose JSON ends in the middle.
+    `Premature close`, `terminated`; a reset in the stream layer; tool input whose JSON ends in the middle; and whatever
+    else is told of the stream itself and no other rule knows.
 
 What to do
     Try again, or let the client resume. Before you repeat a tool call of the broken message, check whether it already ran. If it comes
@@ -34,6 +35,7 @@ _SAYS: Final = wording(
     r"(?:connection|stream|response|socket).{0,40}in the middle of",
     r"(?:ended|closed|finished|completed) without (?:a |an |any |receiving |sending )*"
     r"(?:message_stop|finish|complet|terminal|event|chunk|data)",
+    r"stream (?:was |has been )?(?:terminated|interrupted|disconnected|broken)",
     r"without sending complete message body",
     r"incomplete chunked|chunked encoding",
     r"premature(?:ly)? (?:close|end)|closed prematurely",
@@ -58,4 +60,9 @@ def _match(evidence: Evidence) -> str | None:
     return found
 
 
+def _match_layer(evidence: Evidence) -> str | None:
+    return evidence.quoted() or "failed in the middle of the stream"
+
+
 RULE: Final = Rule(Family.NETWORK, Kind.STREAM_CUT, Retry.HELPS, MODEL, _match, __doc__)
+UNSAID: Final = Rule(Family.NETWORK, Kind.STREAM_CUT, Retry.HELPS, frozenset({Layer.STREAM}), _match_layer, __doc__)

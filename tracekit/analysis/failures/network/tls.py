@@ -33,9 +33,12 @@ _NAMES: Final = names(
 )
 _SAYS: Final = wording(r"certificate", r"self[- _]signed", r"\bx509\b", r"\b(?:ERR_)?(?:ssl|tls)(?=\b|_)", r"\bCERT_[A-Z]+")
 
+_PASSING: Final = wording(r"handshake tim(?:ed?|ing)[- ]?out", r"before secure tls")
+"""The handshake was cut short: nobody's certificate was judged."""
+
 
 def _match(evidence: Evidence) -> str | None:
-    if evidence.http is not None:
+    if evidence.http is not None or evidence.says(_PASSING):
         return None
     return evidence.named(_NAMES) or evidence.says(_SAYS)
 

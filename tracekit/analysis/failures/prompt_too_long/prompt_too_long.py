@@ -39,6 +39,7 @@ _SAYS: Final = wording(
     r"range of input length",
     r"exceed\w* (?:max|maximum) (?:message|prompt|input) tokens",
     r"ran out of room in the model'?s? context",
+    r"\b(?:max(?:imum)? )?context (?:window|length|limit|size)\b.{0,20} [\d,]{4,}",
     r"context (?:window|length|limit|size) (?:error|overflow|exceeded|reached)",
 )
 

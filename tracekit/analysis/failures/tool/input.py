@@ -36,6 +36,7 @@ _OPENS: Final = wording(
     r"(?:invalid|missing|malformed) (?:tool )?(?:input|parameters?|arguments?|json)",
     r"(?:eisdir|enotdir|enoent)\b(?!.*spawn)",
     r"no changes to make",
+    r"no (?:\w+ )?(?:task|shell|agent|skill|cell|match)\w* (?:found|exists?|with)",
 )
 
 

@@ -10,8 +10,6 @@ from tracekit.sources.otlp.agents.sighting import Role, Sighting
 from tracekit.sources.otlp.records import SpanRecord, SpanRef
 from tracekit.sources.otlp.values import text
 
-_DEPTH: Final = 256
-"""Ancestors looked at: frameworks nest deeply, and a circle of parents must end."""
 _SESSION: Final = "session.id"
 _CONVERSATION: Final = "gen_ai.conversation.id"
 
@@ -98,7 +96,7 @@ class Forest:
     def _stand_in_for_turns(self) -> None:
         """Where no span is an agent's, the outermost span around the requests is their turn: a chain, a web request, a job."""
         alone = (node for node in self.nodes if node.role is Role.REQUEST and node.agent is None)
-        outermost = {above[-1].ref: above[-1] for node in alone if (above := list(self._ancestors(node.record)))}
+        outermost = {above[-1].ref: above[-1] for node in alone if (above := self._ancestors(node.record))}
         for ref, record in outermost.items():
             if ref not in self._nodes:
                 self._plant(record, Sighting(Role.AGENT, record.name))
@@ -167,13 +165,19 @@ class Forest:
         conversations = (conversation for found in reversed(line) if (conversation := text(found.attributes, _CONVERSATION)))
         return next(conversations, record.trace_id)
 
-    def _ancestors(self, record: SpanRecord) -> Iterator[SpanRecord]:
-        for _ in range(_DEPTH):
-            above = self._records.get(record.parent) if record.parent_id else None
-            if above is None:
-                return
-            yield above
-            record = above
+    def _ancestors(self, record: SpanRecord) -> list[SpanRecord]:
+        """The spans around a span, the nearest first; of a span that stands in a circle, none."""
+        line: list[SpanRecord] = []
+        seen = {record.ref}
+        above = self._parent(record)
+        while above is not None and above.ref not in seen:
+            line.append(above)
+            seen.add(above.ref)
+            above = self._parent(above)
+        return [] if above is not None and above.ref == record.ref else line
+
+    def _parent(self, record: SpanRecord) -> SpanRecord | None:
+        return self._records.get(record.parent) if record.parent_id else None
 
 
 def _is_same_thing(outer: Node, inner: Node) -> bool:
