@@ -14,6 +14,7 @@ EXAMPLES: dict[str, list[Evidence]] = {
     "network/connect": [
         Evidence("Unable to connect to API (ConnectionRefused) · Retrying in 3s · attempt 2/10", layer=API),
         Evidence("Connection error.", boundary="model_request", error_type="connection_error"),
+        Evidence("the line is dead", layer="proxy/tls/dns"),
     ],
     "network/tls": [Evidence("Unable to connect to API: self-signed certificate in certificate chain", layer="cli")],
     "network/proxy": [Evidence("407 Proxy Authentication Required", layer="proxy/tls/dns", http_status=407)],
@@ -25,6 +26,7 @@ EXAMPLES: dict[str, list[Evidence]] = {
     "network/stream_cut": [
         Evidence("API Error: Connection lost mid-response. The response above may be incomplete.", layer=STREAM, http_status=200),
         Evidence(boundary="model_request", status="ok", stream_cut="true"),
+        Evidence("the second half never came", layer=STREAM),
     ],
     "network/stream_stall": [Evidence("API Error: Stream idle timeout - no chunks received", layer=STREAM, http_status=200)],
     "network/stream_error": [

@@ -172,6 +172,8 @@ def test_the_reason_of_a_blocking_hook_may_speak_of_anything() -> None:
 def test_a_hooks_command_line_stays_out_of_the_evidence() -> None:
     verdict = classify(_printed("PreToolUse:Bash hook error: [curl -H 'X: [1]' gate.example]: closed"))
     assert verdict.evidence_text == "PreToolUse:Bash hook error: […]: closed"
+    long = classify(_printed(f"PreToolUse:Bash hook error: [gate --key {'k' * 500}]: closed"))
+    assert long.evidence_text == verdict.evidence_text
 
 
 def test_nobody_to_ask_is_no_rejection_by_a_user() -> None:

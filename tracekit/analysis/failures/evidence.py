@@ -183,9 +183,10 @@ class Evidence:
         found = pattern.search(self.reading.words)
         return _quote(self.reading.words, found.start()) if found else None
 
-    def quoted(self) -> str:
-        """How the text begins."""
-        return _quote(self.reading.words, 0)
+    def quoted(self, *, without: re.Pattern[str] | None = None) -> str:
+        """How the text begins, with a mark in place of what must not be shown."""
+        words = self.reading.words
+        return _quote(without.sub("[…]", words) if without else words, 0)
 
     @cached_property
     def _head(self) -> Reading:

@@ -18,7 +18,7 @@ HEAD: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-COMMAND: Final = re.compile(r"(?<=[:\s])\[.*\]:(?=\s|$)")
+COMMAND: Final = re.compile(r"(?<=[:\s])\[.*\](?=:(?:\s|$))")
 """The command line that a blocking hook's line quotes: content, so it stays out of evidence lines."""
 BLOCKING: Final = re.compile(r"(?:error: )?\S+ hook error:? \[.*?\]:(?! failed with non-blocking)(?=\s|$)", re.IGNORECASE)
 """A hook that blocks: behind the command stands its own reason, which may be about anything."""
@@ -31,7 +31,7 @@ def speaks(evidence: Evidence) -> bool:
 
 def line(evidence: Evidence, fallback: str) -> str:
     """The client's line without the hook's command."""
-    return COMMAND.sub("[…]:", evidence.quoted()) or fallback
+    return evidence.quoted(without=COMMAND) or fallback
 
 
 def mentions(evidence: Evidence, pattern: re.Pattern[str]) -> str | None:
