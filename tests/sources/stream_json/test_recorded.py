@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -155,14 +155,10 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
 
 
-def fields_of(value: Any) -> list[tuple[Line, str]]:
+def fields_of(value: Line) -> list[tuple[Line, str]]:
     """Every field of an object and of the objects in it."""
-    if isinstance(value, list):
-        return [field for element in cast("list[Any]", value) for field in fields_of(element)]
-    if not isinstance(value, dict):
-        return []
-    here = cast("Line", value)
-    return [*((here, name) for name in here), *(field for inner in here.values() for field in fields_of(inner))]
+    inner = [mapping(value, name) for name in value] + [item for name in value for item in objects_in(value, name)]
+    return [*((value, name) for name in value), *(field for item in inner for field in fields_of(item))]
 
 
 @given(run=st.sampled_from(RUNS), data=st.data())
