@@ -71,6 +71,10 @@ class _Clock:
     def feed(self, entry: Entry) -> Iterator[Timed]:
         if entry.arrival_ns is None and _is_delta(entry.value):
             return  # without a time it tells nothing, and there are many
+        own = self._own(entry) if entry.arrival_ns is not None and not self.waiting else None
+        if own is not None:  # most lines of a live stream: nothing waits for their time
+            yield self._passed(Timed(entry.number, entry.position, entry.value, own, measured=True))
+            return
         self.waiting.append(entry)
         if entry.arrival_ns is not None or entry.value.get("type") == "result":
             yield from self._settle(None, last=False)
@@ -94,8 +98,11 @@ class _Clock:
             return
         self.waiting = []
         for timed in batch.place(self.floor, bound):
-            self.floor = max(self.floor or timed.moment.earliest, timed.moment.earliest)
-            yield timed
+            yield self._passed(timed)
+
+    def _passed(self, timed: Timed) -> Timed:
+        self.floor = max(self.floor or timed.moment.earliest, timed.moment.earliest)
+        return timed
 
     def _own(self, entry: Entry) -> Moment | None:
         """What a line says of its own time."""

@@ -103,6 +103,8 @@ def _line(number: int, position: int, raw: bytes, arrival_ns: int | None) -> Ite
         recorded_ns = whole(value, "arrival_ns")
         if recorded_ns is None or "line" not in value:
             yield Entry(number, offset, value, arrival_ns)
+        elif isinstance(value["line"], dict):
+            yield Entry(number, offset, value["line"], recorded_ns)
         else:
             yield from _elements(number, offset, list_in(value, "line") or [value["line"]], recorded_ns)
 

@@ -8,7 +8,11 @@ Object = dict[str, Any]
 
 def text(value: Object, *names: str) -> str | None:
     """The first of these fields that is a text and not empty."""
-    return next((found for name in names if isinstance(found := value.get(name), str) and found), None)
+    for name in names:
+        found = value.get(name)
+        if isinstance(found, str) and found:
+            return found
+    return None
 
 
 def number(value: Object, name: str) -> float | None:
