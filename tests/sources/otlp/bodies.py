@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -25,6 +25,7 @@ TRACING = "com.anthropic.claude_code.tracing"
 EVENTS = "com.anthropic.claude_code.events"
 
 Attributes = Mapping[str, Any]
+Sendable: TypeAlias = "str | bool | int | float | bytes | list[Sendable] | dict[str, Sendable] | None"
 
 
 def at(milliseconds: float) -> int:
@@ -138,7 +139,7 @@ def _pairs(attributes: Attributes) -> list[KeyValue]:
     return [KeyValue(key=name, value=_any(value)) for name, value in attributes.items()]
 
 
-def _any(value: Any) -> AnyValue:
+def _any(value: Sendable) -> AnyValue:
     match value:
         case bool():
             return AnyValue(bool_value=value)
@@ -151,10 +152,10 @@ def _any(value: Any) -> AnyValue:
         case bytes():
             return AnyValue(bytes_value=value)
         case list():
-            return AnyValue(array_value=ArrayValue(values=[_any(item) for item in cast("list[Any]", value)]))
+            return AnyValue(array_value=ArrayValue(values=[_any(item) for item in value]))
         case dict():
-            return AnyValue(kvlist_value=KeyValueList(values=_pairs(cast("Attributes", value))))
-        case _:
+            return AnyValue(kvlist_value=KeyValueList(values=_pairs(value)))
+        case None:
             return AnyValue()
 
 
@@ -222,7 +223,7 @@ def _json_pairs(attributes: Attributes, *, exact: bool) -> list[dict[str, Any]]:
     return [{"key": name, "value": _json_any(value, exact=exact)} for name, value in attributes.items()]
 
 
-def _json_any(value: Any, *, exact: bool) -> dict[str, Any]:
+def _json_any(value: Sendable, *, exact: bool) -> dict[str, Any]:
     match value:
         case bool():
             return {"boolValue": value}
@@ -235,10 +236,10 @@ def _json_any(value: Any, *, exact: bool) -> dict[str, Any]:
         case bytes():
             return {"bytesValue": base64.b64encode(value).decode()}
         case list():
-            return {"arrayValue": {"values": [_json_any(item, exact=exact) for item in cast("list[Any]", value)]}}
+            return {"arrayValue": {"values": [_json_any(item, exact=exact) for item in value]}}
         case dict():
-            return {"kvlistValue": {"values": _json_pairs(cast("Attributes", value), exact=exact)}}
-        case _:
+            return {"kvlistValue": {"values": _json_pairs(value, exact=exact)}}
+        case None:
             return {}
 
 

@@ -32,6 +32,8 @@ STOP_LATE_NS: Final = 500 * MILLISECOND
 """A request's span and its api_request event end 6 to 478 ms after the server sent message_stop: the client was busy."""
 EVENT_LATE_NS: Final = 100 * MILLISECOND
 """An event that tells of an end is written up to 18 ms (tools) or 80 ms (requests) after it."""
+GIVEN_BACK_NS: Final = 60 * MILLISECOND
+"""A tool's result is written to the transcript 2 to 51 ms after its span ended."""
 PROMPT_LATE_NS: Final = SECOND
 """The user_prompt event is written 8 to 753 ms after its interaction began."""
 ROUNDING_NS: Final = MILLISECOND

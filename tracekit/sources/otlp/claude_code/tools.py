@@ -29,13 +29,18 @@ class Interval(NamedTuple):
 
 
 def schedule_from_span(record: SpanRecord, joins: Joins, *, content: bool) -> Iterator[Span]:
-    """claude_code.tool, which begins at the permission check: the block was complete by then, and no earlier than its request began."""
+    """claude_code.tool, from the permission check to the tool's end.
+
+    The block was complete by its start, and no earlier than its request began; the result was given back soon after its end.
+    """
     tool, facts = _call_of(record, joins)
     earliest = _issued_ns(record, facts, joins)
     if earliest is None:
         # Nothing says when the block can have been complete at the earliest, and the span's own start is the latest.
         return
-    edges = Interval(min(earliest, record.start_ns), record.stop_ns, max(0, record.start_ns - earliest))
+    start_ns = min(earliest, record.start_ns)
+    end_ns = None if record.stop_ns is None else record.stop_ns + names.GIVEN_BACK_NS
+    edges = Interval(start_ns, end_ns, record.start_ns - start_ns, names.GIVEN_BACK_NS if end_ns else 0)
     found = span_content(record) if content else {}
     yield _schedule(record, tool, facts, joins, edges, found | _event_content(facts, content=content))
 
@@ -70,7 +75,9 @@ def from_decision(event: LogRecord, joins: Joins) -> Iterator[Span]:
         return
     rejected = facts.text("decision") == _REJECT
     if earliest is not None:
-        edges = Interval(start_ns, event.time_ns if rejected else None, event.time_ns - start_ns)
+        slack_ns = event.time_ns - start_ns
+        refused = Interval(start_ns, event.time_ns + names.GIVEN_BACK_NS, slack_ns, names.GIVEN_BACK_NS)
+        edges = refused if rejected else Interval(start_ns, None, slack_ns)
         yield _schedule(event, tool, facts, joins, edges, {})
     if not rejected:
         # Allowed, and nothing heard of it since: spans and results are exported only when a tool has ended.
@@ -85,7 +92,8 @@ def from_result(event: LogRecord, joins: Joins, *, content: bool) -> Iterator[Sp
     if facts.span is None and earliest is not None:
         latest = facts.decision.time_ns if facts.decision else edges.start_ns + edges.start_slack_ns
         start_ns = min(earliest, latest)
-        whole = Interval(start_ns, event.time_ns, latest - start_ns, min(names.EVENT_LATE_NS, max(0, event.time_ns - latest)))
+        end_slack_ns = min(names.EVENT_LATE_NS, max(0, event.time_ns - latest)) + names.GIVEN_BACK_NS
+        whole = Interval(start_ns, event.time_ns + names.GIVEN_BACK_NS, latest - start_ns, end_slack_ns)
         yield _schedule(event, tool, facts, joins, whole, _event_content(facts, content=content))
     if facts.execution is None:
         success = flag(event.attributes, "success")
