@@ -48,7 +48,7 @@ def test_a_rule_that_refuses() -> None:
     meta = {"non_execution_kind": "user-rejected", "permission_decision": {"decision": "reject", "source": "config"}}
     items = live(*WITH_TOOL, (1.5, denied), (1.6, gave(content=text, is_error=True, meta=meta)), (2, result(2)))
     wait, schedule = one(items, Boundary.PERMISSION_WAIT), one(items, Boundary.TOOL_SCHEDULE)
-    assert (wait.attributes[semconv.PERMISSION_DECISION], end_range(wait)[1]) == ("reject", at(1.5))
+    assert (wait.attributes[semconv.PERMISSION_DECISION], end_range(wait)) == ("reject", (at(1.5) - BUSY, at(1.6)))
     assert (schedule.attributes[semconv.DENIAL_KIND], schedule.status) == ("user-rejected", Status.ERROR)
     assert spans(items, Boundary.TOOL_EXECUTION) == []
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.sources.stream_json.told import (
     QUIET,
+    SECOND,
     SESSION,
     SIMPLE,
     WITH_TOOL,
@@ -41,7 +42,8 @@ def test_a_run_is_a_session_with_a_turn() -> None:
     assert (turn.key, turn.parent_key, turn.name) == (f"turn:{SESSION}#1", SESSION, "prompt")
     assert start_range(turn) == (at(-0.05) - QUIET, at(0))
     assert end_range(turn) == (at(1.3) - QUIET, at(1.3))
-    assert start_range(session) == start_range(turn)
+    assert start_range(session) == (start_range(turn)[0] - 2 * SECOND, at(0))
+    assert end_range(session) == (at(1.3) - QUIET, at(3.3))
 
 
 def test_a_replayed_prompt_names_its_turn_and_content_is_kept_only_when_asked() -> None:

@@ -126,7 +126,7 @@ class Call:
         if self.asked is None and not refused and self.name not in INTERACTIVE:
             return None
         start = self.asked or (self.ready if self.name in INTERACTIVE else between(self.ready, self.denied_at or end or self.ready))
-        until = self.denied_at or end
+        until = end if end is None or self.denied_at is None else between(self.denied_at, end)
         if until is not None and not refused and self.name not in INTERACTIVE:
             until = between(start, until)  # the tool itself ran after the answer
         attributes: dict[str, Value] = {semconv.TOOL_NAME: self.name, **self._decision()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value
 from tracekit.sources.stream_json.call import Call
@@ -12,6 +13,16 @@ from tracekit.sources.stream_json.fields import Object, text
 from tracekit.sources.stream_json.hook import HookRun
 from tracekit.sources.stream_json.request import Request
 from tracekit.sources.stream_json.turn import Agent, Turn
+from tracekit.sources.timestamps import SECOND
+
+STARTUP_NS: Final = 2 * SECOND
+"""The client says its first word 0.2 to 1.4 s after its process began."""
+
+CONNECTING_NS: Final = 30 * SECOND
+"""The client's own timeout for a connection (MCP_TIMEOUT): where servers are configured, `init` may wait for them."""
+
+SHUTDOWN_NS: Final = 2 * SECOND
+"""The client's process is still busy up to 90 ms after its last word, longer where hooks run at its end."""
 
 
 @dataclass(slots=True)
@@ -155,12 +166,14 @@ class Session:
         yield self._span()
 
     def _span(self) -> Span:
+        start = Moment(self.first.earliest - (CONNECTING_NS if self.servers else STARTUP_NS), self.first.latest)
+        end = Moment(self.last.earliest, self.last.latest + SHUTDOWN_NS) if self.turn is None else None
         return Span(
             Source.STREAM_JSON,
             self.id,
             Boundary.SESSION,
             self.id,
-            **edges(self.first, self.last if self.turn is None else None)._asdict(),
+            **edges(start, end)._asdict(),
             status=self.status,
             attributes={**self.about, **self.outcome},
             position=self.position,

@@ -10,12 +10,9 @@ from tracekit.sources.stream_json.edges import edges
 from tracekit.sources.stream_json.fields import Object, mapping, number, objects_in, text
 from tracekit.sources.stream_json.hook import BEFORE, HookRun, call_for
 from tracekit.sources.stream_json.request import ANNOUNCED_NS
-from tracekit.sources.stream_json.session import Session
+from tracekit.sources.stream_json.session import CONNECTING_NS, Session
 from tracekit.sources.timestamps import MILLISECOND, SECOND
 from tracekit.sources.transcript.timing import version_of, waits_for_message
-
-MCP_TIMEOUT_NS: Final = 30 * SECOND
-"""The client's own timeout for a connection (MCP_TIMEOUT). A server that failed was tried no longer before `init`."""
 
 _BROKEN: Final = frozenset({"failed", "needs-auth"})
 _RUNNING: Final = frozenset({"running", "pending"})
@@ -37,7 +34,7 @@ def init(session: Session, line: Timed) -> Iterator[Span]:
 
 
 def _broken_server(session: Session, line: Timed, name: str, status: str) -> Span:
-    began = Moment(line.moment.earliest - MCP_TIMEOUT_NS, line.moment.latest)
+    began = Moment(line.moment.earliest - CONNECTING_NS, line.moment.latest)
     return Span(
         Source.STREAM_JSON,
         session.id,
