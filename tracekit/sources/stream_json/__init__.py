@@ -7,7 +7,9 @@ Where times come from, best first:
 - *Neighbours*: a line without any time happened between the times around it, and its spans say so with slack.
   A result's duration bounds the beginning of its turn; `written_ns`, when the file was last written, bounds its last lines.
 
-Nothing else is invented. A stream without any time gives one Problem and no spans.
+A stream that was killed has no result: its first lines are then bounded by the client's timeout for a request alone, and its
+last ones, where nobody says when it was written, are taken to follow at once. Nothing else is assumed. A stream without any
+time gives one Problem and no spans.
 """
 
 from tracekit.sources.stream_json.entries import looks_like_stream_json, stamp_line
