@@ -1,5 +1,7 @@
 """What a text says of itself, in the forms that clients and gateways print."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +59,19 @@ def test_the_name_that_a_relay_quotes_hides_the_relays_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"r"}', "Overloaded"),
+        ('{"error":{"message":"{\\"error\\":{\\"message\\":\\"too many tokens\\"}}","type":"relay"}}', "too many tokens"),
+        ("API Error: 500 Internal server error", "Internal server error"),
+        ("Connection error.", "Connection error."),
+    ],
+)
+def test_a_message_is_one_sentence(text: str, message: str) -> None:
+    assert read_error(text).message == message
+
+
+@pytest.mark.parametrize(
     ("text", "seconds"),
     [
         ("Retrying in 2892 seconds… (attempt 1/10)", 2892),
@@ -94,3 +109,11 @@ def test_no_text_breaks_the_reading(noise: str, head: str) -> None:
 
 def test_a_long_text_of_brackets_is_read_at_once() -> None:
     assert classify(Evidence("{" * 2000, layer="model-request")).family == "unknown"
+
+
+@pytest.mark.parametrize("text", ["a" * 2000, "Aa0" * 660, "lorem ipsum " * 160, '"type": "' * 220, "Error: " * 280, "session [" * 220])
+def test_no_text_takes_long(text: str) -> None:
+    start = time.process_time()
+    for layer in ("cli", "hook", "mcp-call", "tool_execution"):
+        classify(Evidence(text, layer=layer))
+    assert time.process_time() - start < 2

@@ -159,11 +159,12 @@ class Evidence:
 
     def named(self, *sets: frozenset[str]) -> str | None:
         """Give the line for the first name of the error that is in one of the sets."""
-        return next((f"error type {original}" for word, original in self.names.items() if any(word in group for group in sets)), None)
+        original = next((original for word, original in self.names.items() if any(word in group for group in sets)), None)
+        return self._with_message(f"error type {original}") if original else None
 
     def answered(self, *statuses: int) -> str | None:
         """Give the line for the HTTP status, if it is one of these."""
-        return f"HTTP {self.http}" if self.http in statuses else None
+        return self._with_message(f"HTTP {self.http}") if self.http in statuses else None
 
     def says(self, pattern: re.Pattern[str]) -> str | None:
         """Quote what the error says, if it says this. In a tool's result only the head speaks: the rest is the tool's output."""
@@ -180,13 +181,21 @@ class Evidence:
 
     def mentions(self, pattern: re.Pattern[str]) -> str | None:
         """Quote what stands anywhere in the text. Only for layers whose text is a protocol's, never for a tool's output."""
-        found = pattern.search(self.reading.words)
-        return _quote(self.reading.words, found.start()) if found else None
+        # One sentence makes a better line than the body that it stands in.
+        for text in (self.reading.message, self.reading.words):
+            if found := pattern.search(text):
+                return _quote(text, found.start())
+        return None
 
     def quoted(self, *, without: re.Pattern[str] | None = None) -> str:
         """How the text begins, with a mark in place of what must not be shown."""
         words = self.reading.words
         return _quote(without.sub("[…]", words) if without else words, 0)
+
+    def _with_message(self, fact: str) -> str:
+        """A fact that decides, and what the error says beside it."""
+        message = "a page and no JSON, so not the API itself" if self.reading.page else _quote(self.reading.message, 0)
+        return f"{fact}: {message}" if message else fact
 
     @cached_property
     def _head(self) -> Reading:

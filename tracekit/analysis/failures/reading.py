@@ -41,7 +41,7 @@ _STATUS: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_CLASS: Final = re.compile(r"\b(?:\w+\.)*([A-Z][A-Za-z]+(?:Error|Exception))\b")
+_CLASS: Final = re.compile(r"\b([A-Z][A-Za-z]+(?:Error|Exception))\b")
 _CODE: Final = re.compile(r"\b((?:E[A-Z]{4,}|EPIPE|UND_ERR|ERR|CERT|SELF_SIGNED|UNABLE_TO|DEPTH_ZERO)(?:_[A-Z_]+)?)\b")
 _BUN_CODE: Final = re.compile(r"\(([A-Z][a-z]+(?:[A-Z][a-z]+)+)\)")
 _CUT_NAME: Final = re.compile(r"""["'](?:type|code|status|name|error|subtype)["']: ?["']([\w.\-]{2,60})["']""")
@@ -50,6 +50,8 @@ _NAME_KEYS: Final = frozenset({"type", "code", "status", "name", "error", "subty
 _STATUS_KEYS: Final = frozenset(
     {"status", "status_code", "statusCode", "httpStatusCode", "apiErrorStatus", "api_error_status", "error_status", "code"}
 )
+_MESSAGE_KEYS: Final = frozenset({"message", "msg", "detail", "text", "error_description"})
+_PREFIX: Final = re.compile(r"^(?:error: )?(?:api error:? (?:\(?\d{3} )?)?", re.IGNORECASE)
 _NO_NAME: Final = frozenset({"", "error", "true", "false", "null", "none"})
 
 _OK, _FIRST, _LAST = 200, 400, 599
@@ -63,6 +65,7 @@ class Reading:
 
     Attributes:
         words: The prose: single spaces, without hints, tags and wrappers.
+        message: The error in one sentence, as its innermost body has it; without a body the words behind the client's `API Error: 500`.
         status: HTTP status that the text names.
         relayed_status: Status of the error that a gateway quotes inside its own. It is the cause; the outer one is the relay's.
         names: Error types, codes and classes as `name_word` spells them, each with its original.
@@ -73,6 +76,7 @@ class Reading:
     """
 
     words: str
+    message: str = ""
     status: int | None = None
     relayed_status: int | None = None
     names: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -96,12 +100,16 @@ def name_word(name: str) -> str:
 def read_error(text: str) -> Reading:
     """Read the text of an API, a client or a protocol: all of it is the error's own."""
     flat = _flat(text)
-    names, statuses, relayed = _body_facts(text)
-    inner = next((reading for reading in map(read_error, relayed) if reading.names or reading.status), None)
-    if inner is not None:
+    names, statuses, quoted = _body_facts(text)
+    relayed = [value for value in quoted if "{" in value]
+    inner = next(map(read_error, relayed), None)
+    if inner is not None and inner.names:
         names = dict(inner.names)
+    words = _SPACE.sub(" ", _HINT.sub(" ", _TAG.sub(" ", flat))).strip()
+    sentence = inner.message if inner is not None else next((value for value in reversed(quoted) if value not in relayed), "")
     return Reading(
-        words=_SPACE.sub(" ", _HINT.sub(" ", _TAG.sub(" ", flat))).strip(),
+        words=words,
+        message=_flat(sentence) or ("" if quoted else _PREFIX.sub("", words)),
         status=_status_in(flat) or next(iter(statuses), None),
         relayed_status=(inner.relayed_status or inner.status) if inner is not None else None,
         names=_prose_names(flat, cut=not names) | names,
@@ -153,12 +161,12 @@ def _named(originals: Iterator[str]) -> dict[str, str]:
 
 
 def _body_facts(text: str) -> tuple[dict[str, str], list[int], list[str]]:
-    """Names, statuses and quoted errors of the JSON bodies in a text."""
+    """Names, statuses and messages of the JSON bodies in a text; a message can be an error that a relay quotes."""
     facts = [fact for body in _bodies(text) for fact in _facts(body)]
     names = _named(value for key, value in facts if key in _NAME_KEYS and _NAME.fullmatch(value))
     numbers = [int(value) for key, value in facts if key in _STATUS_KEYS and value.isdecimal()]
     statuses = [number for number in numbers if number == _OK or _FIRST <= number <= _LAST]
-    return names, statuses, [value for _, value in facts if "{" in value]
+    return names, statuses, [value for key, value in facts if value and (key in _MESSAGE_KEYS or "{" in value)]
 
 
 def _bodies(text: str) -> Iterator[Any]:

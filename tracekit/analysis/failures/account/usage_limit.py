@@ -39,7 +39,7 @@ _SAYS: Final = wording(
 
 def _match(evidence: Evidence) -> str | None:
     long_wait = evidence.delay_s > _LONGEST_MINUTE_LIMIT_S and (evidence.answered(_TOO_MANY_REQUESTS) or evidence.named(_RATE_LIMIT))
-    waits = f"{long_wait}, next attempt in {evidence.delay_s:.0f} s" if long_wait else None
+    waits = f"next attempt in {evidence.delay_s:.0f} s, {long_wait}" if long_wait else None
     return evidence.named(_NAMES) or evidence.says(_SAYS) or waits
 
 

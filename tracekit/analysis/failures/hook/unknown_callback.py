@@ -18,8 +18,8 @@ from tracekit.analysis.failures.layer import CALL, MODEL, Layer
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, wording
 
 _SAYS: Final = wording(
-    r"(?:.{0,60}\b)?(?:no|unknown|unregistered|missing) (?:hook )?callback",
-    r"(?:.{0,60}\b)?(?:hook )?callback\b.{0,60}(?:not (?:found|registered)|unknown|does not exist)",
+    r"(?:error in hook callback \S+ )?(?:error: )?\b(?:no|unknown|unregistered|missing) (?:hook )?callback",
+    r"(?:error: )?\b(?:hook )?callback\b.{0,60}(?:not (?:found|registered)|unknown|does not exist)",
 )
 
 

@@ -8,7 +8,7 @@ from tracekit.analysis.failures.layer import Layer
 
 HEAD: Final = re.compile(
     r"""
-    (?:error:\ )?
+    \b(?:error:\ )?
     (?: [A-Z]\w+(?::[\w.*|\-]+)?\ hooks?\ (?:error|feedback|failed|denied|blocked|returned|output|cancell?ed|timed\ out|problem)
       | hook\ (?:\S+\ )?(?:denied|blocked|failed|error|output|json|cancell?ed|timed\ out)
       | \w+(?:\ \w+)?\ (?:was\ )?(?:stopped|blocked|denied)\ by\ (?:\w+\ )?hook
@@ -20,7 +20,7 @@ HEAD: Final = re.compile(
 )
 COMMAND: Final = re.compile(r"(?<=[:\s])\[.*\](?=:(?:\s|$))")
 """The command line that a blocking hook's line quotes: content, so it stays out of evidence lines."""
-BLOCKING: Final = re.compile(r"(?:error: )?\S+ hook error:? \[.*?\]:(?! failed with non-blocking)(?=\s|$)", re.IGNORECASE)
+BLOCKING: Final = re.compile(r"(?<!\S)(?:error: )?\S+ hook error:? \[.*?\]:(?! failed with non-blocking)(?=\s|$)", re.IGNORECASE)
 """A hook that blocks: behind the command stands its own reason, which may be about anything."""
 
 

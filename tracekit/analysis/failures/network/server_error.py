@@ -17,7 +17,7 @@ from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import MODEL
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
-_FIRST, _LAST = 500, 599
+_STATUSES: Final = range(500, 600)
 _NAMES: Final = names(
     "api_error",
     "server_error",
@@ -48,8 +48,7 @@ _SAYS: Final = wording(
 
 def _match(evidence: Evidence) -> str | None:
     if evidence.http is not None:
-        origin = " from the edge or a gateway: no JSON" if evidence.reading.page else ""
-        return f"HTTP {evidence.http}{origin}" if _FIRST <= evidence.http <= _LAST else None
+        return evidence.answered(*_STATUSES)
     return evidence.named(_NAMES) or evidence.says(_SAYS)
 
 

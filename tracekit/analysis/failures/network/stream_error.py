@@ -44,7 +44,7 @@ def _match(evidence: Evidence) -> str | None:
         return None
     named = evidence.named(_NAMES)
     if named and (evidence.http == _OK or evidence.shown_in is Layer.STREAM):
-        return f"{named} after HTTP 200"
+        return f"after HTTP 200, {named}"
     return evidence.says(_SAYS)
 
 

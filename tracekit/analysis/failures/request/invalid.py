@@ -19,7 +19,7 @@ from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import MODEL
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
-_FIRST, _LAST = 400, 499
+_STATUSES: Final = range(400, 500)
 _NAMES: Final = names(
     "invalid_request",
     "invalid_request_error",
@@ -62,7 +62,7 @@ def _match_output_cap(evidence: Evidence) -> str | None:
 
 def _match(evidence: Evidence) -> str | None:
     if evidence.http is not None:
-        return f"HTTP {evidence.http}" if _FIRST <= evidence.http <= _LAST else None
+        return evidence.answered(*_STATUSES)
     return evidence.named(_NAMES) or evidence.says(_SAYS)
 
 

@@ -30,9 +30,7 @@ _SAYS: Final = wording(
 
 
 def _match(evidence: Evidence) -> str | None:
-    origin = " from a reverse proxy: no JSON" if evidence.reading.page else ""
-    answered = evidence.answered(_TOO_LARGE, _HEADERS_TOO_LARGE)
-    return f"{answered}{origin}" if answered else evidence.named(_NAMES) or evidence.says(_SAYS)
+    return evidence.answered(_TOO_LARGE, _HEADERS_TOO_LARGE) or evidence.named(_NAMES) or evidence.says(_SAYS)
 
 
 RULE: Final = Rule(Family.REQUEST, Kind.TOO_LARGE, Retry.HELPS_AFTER_CHANGE, MODEL, _match, __doc__)

@@ -22,7 +22,7 @@ _SAYS: Final = wording(
     r"the user doesn't want to proceed",
     r"tool use (?:was )?rejected|permission request rejected",
     r"(?:the )?user (?:has )?(?:rejected|denied|declined|refused)",
-    r"(?:.{0,60})?(?:rejected|denied|declined) by (?:the )?user",
+    r"\b(?:[\w-]+ ){0,6}(?:rejected|denied|declined) by (?:the )?user",
 )
 
 
