@@ -371,6 +371,29 @@ def test_a_call_that_was_refused_is_not_running() -> None:
     assert Boundary.TOOL_EXECUTION not in {span.boundary for span in found}
 
 
+def test_a_call_of_a_turn_or_agent_that_is_over_is_not_running() -> None:
+    following = event("user_prompt", 5000, {"prompt.id": "next"}, under=50)
+    assert Boundary.TOOL_EXECUTION in {span.boundary for span in told(PROMPTED, DECIDED)}
+    for later in (following, INTERACTION):
+        assert Boundary.TOOL_EXECUTION not in {span.boundary for span in told(PROMPTED, DECIDED, later)}
+    inside = event("tool_decision", 449, {**DECIDED.attributes, "agent_id": "a1"}, under=WAIT)
+    done = event("subagent_completed", 900, {"agent_id": "a1", "duration_ms": 600}, under=RUN)
+    # What a sub-agent in the background does outlives the turn.
+    assert Boundary.TOOL_EXECUTION in {span.boundary for span in told(PROMPTED, inside, INTERACTION)}
+    assert Boundary.TOOL_EXECUTION not in {span.boundary for span in told(PROMPTED, inside, done)}
+
+
+def test_old_clients_events_name_no_call() -> None:
+    nameless = {"tool_name": "Bash", "success": "true", "duration_ms": "447", "decision": "accept", "source": "config"}
+    found = told(PROMPTED, event("tool_decision", 449, nameless), event("tool_result", 902, nameless))
+    assert [(span.boundary, span.key) for span in found[1:]] == [
+        ("permission_wait", f"tool_decision@{at(449)}"),
+        ("tool_execution", f"tool_result@{at(902)}"),
+    ]
+    assert edges(found[2]) == (355, 456, 802, 902)
+    assert {span.name for span in found[1:]} == {"Bash"}
+
+
 def test_a_turn_without_its_span_is_open_until_the_next_prompt() -> None:
     turn = one(told(PROMPTED, PAID), Boundary.TURN)
     assert (turn.key, edges(turn)) == (PROMPT, (-700, 300, None, None))
@@ -430,6 +453,7 @@ def test_runs_of_one_hook_at_once_are_told_apart_by_their_durations() -> None:
 
 def test_a_hook_that_only_began_is_open_and_one_that_only_ended_is_bounded() -> None:
     assert edges(one(told(hook("start", 500)), Boundary.HOOK_REPLY)) == (500, 500, None, None)
+    assert [span.boundary for span in told(hook("start", 500), PROMPTED, INTERACTION)] == ["turn"]
     assert edges(one(told(hook("complete", 900, total_duration_ms="395")), Boundary.HOOK_REPLY)) == (405, 505, 800, 900)
 
 

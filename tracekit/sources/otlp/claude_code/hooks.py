@@ -78,7 +78,9 @@ def from_start(event: LogRecord, joins: Joins, runs: HookRuns, *, content: bool)
         return
     complete = runs.completions.get(id(event))
     if complete is None:
-        yield _reply(event, joins, event.time_ns, None, {}, content=content)
+        # Where the turn came to its end the hook did too, and when is not known.
+        if not joins.is_over(event):
+            yield _reply(event, joins, event.time_ns, None, {}, content=content)
         return
     end_ns = max(complete.time_ns, event.time_ns)
     # The run itself lies between the two events, and took this much of the time between them.

@@ -64,6 +64,8 @@ class Joins:
     """The user_prompt events by prompt id."""
     events: dict[str, list[LogRecord]] = field(default_factory=lambda: defaultdict(list))
     """By session id, in order of time."""
+    _answered: set[str] = field(default_factory=set[str])
+    """Prompts whose interaction has ended, and sub-agents that have."""
     _tool_of_span: dict[SpanRef, str] = field(default_factory=dict[SpanRef, str])
     _prompt_of_span: dict[SpanRef, str] = field(default_factory=dict[SpanRef, str])
     _prompts_of_trace: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -117,6 +119,8 @@ class Joins:
                     self._tool_of_span[event.ref] = tool
                 case names.TOOL_RESULT if tool := text(event.attributes, "tool_use_id"):
                     self.tools[tool].result = event
+                case names.SUBAGENT_COMPLETED if agent := text(event.attributes, "agent_id"):
+                    self._answered.add(agent)
                 case _:
                     pass
 
@@ -137,6 +141,8 @@ class Joins:
     def _add_spans(self) -> None:
         for record in self.spans.values():
             match record.name:
+                case names.INTERACTION if record.stop_ns and (prompt := self.prompt_of(record)):
+                    self._answered.add(prompt)
                 case names.LLM_REQUEST:
                     self._requests_under[record.parent, self.agent_of(record)].append(record)
                     if request := text(record.attributes, "request_id"):
@@ -239,6 +245,14 @@ class Joins:
         """The interaction that a record stands under, where it was read."""
         above = (span for ref in self._upward(record) if (span := self.spans.get(ref)) is not None)
         return next((span for span in above if span.name == names.INTERACTION), None)
+
+    def is_over(self, event: LogRecord) -> bool:
+        """Whether the turn or sub-agent of an event has ended since, with all that it still had to do."""
+        agent = self.agent_of(event)
+        if agent or self.prompt_of(event) in self._answered:
+            return agent is None or agent in self._answered
+        session = self.session_of(event)
+        return any(prompt.time_ns > event.time_ns for prompt in self.prompts.values() if self.session_of(prompt) == session)
 
     def answered_ns(self, event: LogRecord, before_ns: int) -> int | None:
         """When the thing happened that the request of an event answers: the prompt, a tool's result, the request before."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tracekit.sources.otlp.records import Record, SpanRecord
+from tracekit.sources.otlp.records import Record
 from tracekit.sources.timestamps import MILLISECOND, SECOND
 
 PREFIX: Final = "claude_code."
@@ -53,8 +53,3 @@ def event_name(record: Record) -> str:
     """An event's name as the attribute `event.name` gives it; it is the record's own without a prefix."""
     given = record.attributes.get("event.name")
     return given if isinstance(given, str) else record.name.removeprefix(PREFIX)
-
-
-def is_span(record: Record, name: str) -> bool:
-    """Whether a record is a span of this name."""
-    return isinstance(record, SpanRecord) and record.name == name

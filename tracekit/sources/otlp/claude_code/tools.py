@@ -68,17 +68,17 @@ def from_decision(event: LogRecord, joins: Joins) -> Iterator[Span]:
     tool, facts = _call_of(event, joins)
     earliest = _issued_ns(event, facts, joins)
     start_ns = event.time_ns if earliest is None else min(earliest, event.time_ns)
+    slack_ns = event.time_ns - start_ns
     if facts.wait is None:
-        edges = Interval(start_ns, event.time_ns, event.time_ns - start_ns, min(names.EVENT_LATE_NS, event.time_ns - start_ns))
-        yield _wait(event, tool, facts, joins, edges)
-    if facts.span is not None or facts.execution is not None or facts.result is not None:
+        yield _wait(event, tool, facts, joins, Interval(start_ns, event.time_ns, slack_ns, min(names.EVENT_LATE_NS, slack_ns)))
+    if tool is None or facts.span is not None or facts.execution is not None or facts.result is not None:
         return
     rejected = facts.text("decision") == _REJECT
+    if not rejected and joins.is_over(event):
+        return
     if earliest is not None:
-        slack_ns = event.time_ns - start_ns
         refused = Interval(start_ns, event.time_ns + names.GIVEN_BACK_NS, slack_ns, names.GIVEN_BACK_NS)
-        edges = refused if rejected else Interval(start_ns, None, slack_ns)
-        yield _schedule(event, tool, facts, joins, edges, {})
+        yield _schedule(event, tool, facts, joins, refused if rejected else Interval(start_ns, None, slack_ns), {})
     if not rejected:
         # Allowed, and nothing heard of it since: spans and results are exported only when a tool has ended.
         yield from _execution(event, tool, facts, joins, Interval(event.time_ns, None, names.EVENT_LATE_NS), Status.UNSET)
@@ -89,7 +89,7 @@ def from_result(event: LogRecord, joins: Joins, *, content: bool) -> Iterator[Sp
     tool, facts = _call_of(event, joins)
     edges = _result_edges(event)
     earliest = _issued_ns(event, facts, joins)
-    if facts.span is None and earliest is not None:
+    if tool is not None and facts.span is None and earliest is not None:
         latest = facts.decision.time_ns if facts.decision else edges.start_ns + edges.start_slack_ns
         start_ns = min(earliest, latest)
         end_slack_ns = min(names.EVENT_LATE_NS, max(0, event.time_ns - latest)) + names.GIVEN_BACK_NS
@@ -121,7 +121,8 @@ def _call_of(record: Record, joins: Joins) -> tuple[str | None, ToolFacts]:
         return tool, joins.tools[tool]
     if isinstance(record, SpanRecord):
         return None, ToolFacts(span=record if record.name == names.TOOL else joins.spans.get(record.parent))
-    return None, ToolFacts()
+    # Old clients name no call.
+    return None, ToolFacts(decision=record) if names.event_name(record) == names.TOOL_DECISION else ToolFacts(result=record)
 
 
 def _issued_ns(record: Record, facts: ToolFacts, joins: Joins) -> int | None:
@@ -225,7 +226,7 @@ def _mcp_call(execution: Span) -> Span:
 
 
 def _own_key(record: Record) -> str:
-    return span_key(record.span_id)
+    return span_key(record.span_id) if isinstance(record, SpanRecord) else f"{names.event_name(record)}@{record.time_ns}"
 
 
 def _agent(record: Record, facts: ToolFacts, joins: Joins) -> str | None:
