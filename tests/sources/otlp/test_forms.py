@@ -1,6 +1,9 @@
 """Both forms of a body, and what is wrong with some of them."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -244,3 +247,9 @@ def test_a_span_without_a_time_is_a_problem() -> None:
     assert [(item.line, item.reason, item.detail) for item in problems(read(line(body)))] == [
         (1, "no timestamp", "claude_code.interaction")
     ]
+
+
+def test_protobuf_is_loaded_for_bodies_only() -> None:
+    script = "import sys, tracekit.sources.otlp; print(*sorted({'google.protobuf', 'opentelemetry'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[3], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

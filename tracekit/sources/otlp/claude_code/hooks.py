@@ -28,7 +28,7 @@ class HookRuns:
     """The completing event by the identity of the starting one."""
     paired: set[int] = field(default_factory=set[int])
     """Identities of the completing events that have a start."""
-    _spans: dict[str | None, list[SpanRecord]] = field(default_factory=lambda: defaultdict(list))
+    _spans: dict[tuple[str, str | None], list[SpanRecord]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
     def of(cls, joins: Joins) -> "HookRuns":
@@ -38,7 +38,9 @@ class HookRuns:
             runs._pair(events)
         for record in joins.spans.values():
             if record.name == names.HOOK:
-                runs._spans[text(record.attributes, "hook_name")].append(record)
+                name = text(record.attributes, "hook_name")
+                runs._spans[record.trace_id, name].append(record)
+                runs._spans["", name].append(record)
         return runs
 
     def _pair(self, events: Iterable[LogRecord]) -> None:
@@ -63,7 +65,7 @@ class HookRuns:
         late_ns = names.EVENT_LATE_NS
         return any(
             span.start_ns - late_ns <= event.time_ns <= (span.stop_ns or event.time_ns) + late_ns
-            for span in self._spans.get(text(event.attributes, "hook_name"), ())
+            for span in self._spans.get((event.trace_id, text(event.attributes, "hook_name")), ())
         )
 
 

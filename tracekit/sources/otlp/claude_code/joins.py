@@ -17,6 +17,8 @@ from tracekit.sources.otlp.values import integer, text
 _DEPTH: Final = 64
 """Ancestors looked at: sub-agents nest a few spans each, and a circle of parents must end."""
 _END_TOGETHER_NS: Final = names.EVENT_LATE_NS
+_AFTER_THE_TURN: Final = frozenset({names.MCP_CONNECTION, "retention_sweep"})
+"""Events that may carry the id of a prompt which is long answered."""
 
 
 @dataclass(slots=True)
@@ -64,6 +66,10 @@ class Joins:
     """The user_prompt events by prompt id."""
     events: dict[str, list[LogRecord]] = field(default_factory=lambda: defaultdict(list))
     """By session id, in order of time."""
+    last_of_prompt: dict[str, int] = field(default_factory=dict[str, int])
+    """When the last event of each prompt's turn was written."""
+    _prompt_times: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    """When the prompts of each session came, in order."""
     _answered: set[str] = field(default_factory=set[str])
     """Prompts whose interaction has ended, and sub-agents that have."""
     _tool_of_span: dict[SpanRef, str] = field(default_factory=dict[SpanRef, str])
@@ -104,6 +110,7 @@ class Joins:
             match names.event_name(event):
                 case names.USER_PROMPT if prompt := text(event.attributes, "prompt.id"):
                     self.prompts.setdefault(prompt, event)
+                    self._prompt_times[self.session_of(event)].append(event.time_ns)
                 case names.API_REQUEST:
                     self._request_facts(event).event = event
                 case names.API_ERROR:
@@ -126,6 +133,8 @@ class Joins:
 
     def _add_bridges(self, event: LogRecord) -> None:
         prompt = text(event.attributes, "prompt.id")
+        if prompt and names.event_name(event) not in _AFTER_THE_TURN:
+            self.last_of_prompt[prompt] = event.time_ns
         if prompt and event.trace_id:
             self._prompt_of_span.setdefault(event.ref, prompt)
             self._prompts_of_trace[event.trace_id].add(prompt)
@@ -251,14 +260,20 @@ class Joins:
         agent = self.agent_of(event)
         if agent or self.prompt_of(event) in self._answered:
             return agent is None or agent in self._answered
-        session = self.session_of(event)
-        return any(prompt.time_ns > event.time_ns for prompt in self.prompts.values() if self.session_of(prompt) == session)
+        return self.next_prompt_ns(event) is not None
+
+    def next_prompt_ns(self, event: LogRecord) -> int | None:
+        """When the session's next prompt came."""
+        times = self._prompt_times[self.session_of(event)]
+        after = bisect_right(times, event.time_ns)
+        return times[after] if after < len(times) else None
 
     def answered_ns(self, event: LogRecord, before_ns: int) -> int | None:
         """When the thing happened that the request of an event answers: the prompt, a tool's result, the request before."""
         agent, query = self.agent_of(event), text(event.attributes, "query_source")
         events = self.events[self.session_of(event)]
-        for earlier in reversed(events[: bisect_right(events, before_ns, key=lambda found: found.time_ns)]):
+        for index in reversed(range(bisect_right(events, before_ns, key=lambda found: found.time_ns))):
+            earlier = events[index]
             match names.event_name(earlier):
                 case names.USER_PROMPT if text(earlier.attributes, "prompt.id") == text(event.attributes, "prompt.id"):
                     return earlier.time_ns

@@ -1,7 +1,6 @@
 """Turns: the span claude_code.interaction and the user_prompt event that names its prompt."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from tracekit.model import Boundary, Source, Span, Value, semconv
 from tracekit.sources.otlp.claude_code import names
@@ -9,9 +8,6 @@ from tracekit.sources.otlp.claude_code.joins import Joins, span_key
 from tracekit.sources.otlp.content import content_of, kept_events
 from tracekit.sources.otlp.records import LogRecord, Record, SpanRecord
 from tracekit.sources.otlp.values import present, text
-
-_AFTER_THE_TURN: Final = frozenset({names.MCP_CONNECTION, "retention_sweep"})
-"""Events that carry the id of a prompt which is long answered."""
 
 
 def from_span(record: SpanRecord, joins: Joins, *, content: bool) -> Iterator[Span]:
@@ -43,7 +39,9 @@ def from_event(event: LogRecord, joins: Joins, *, content: bool) -> Iterator[Spa
     if prompt is None or joins.prompts.get(prompt) is not event or joins.interaction_of(event) is not None:
         return
     session = joins.session_of(event)
-    last_ns, next_ns = _bounds(event, prompt, joins)
+    # The turn had ended before the next prompt came, and no earlier than its last event.
+    next_ns = joins.next_prompt_ns(event)
+    last_ns = min(joins.last_of_prompt[prompt], next_ns or joins.last_of_prompt[prompt])
     attributes = _attributes(event, prompt, event)
     if next_ns is None:
         attributes[semconv.LAST_SEEN_NS] = last_ns
@@ -63,16 +61,6 @@ def from_event(event: LogRecord, joins: Joins, *, content: bool) -> Iterator[Spa
         attributes=attributes,
         position=event.place.position,
     )
-
-
-def _bounds(event: LogRecord, prompt: str, joins: Joins) -> tuple[int, int | None]:
-    """When the turn's last event was written, and when the next prompt came, before which it had ended."""
-    events = joins.events[joins.session_of(event)]
-    own = [found for found in events if text(found.attributes, "prompt.id") == prompt and names.event_name(found) not in _AFTER_THE_TURN]
-    last_ns = max((found.time_ns for found in own), default=event.time_ns)
-    later = (found.time_ns for found in events if names.event_name(found) == names.USER_PROMPT and found.time_ns > event.time_ns)
-    next_ns = min(later, default=None)
-    return min(last_ns, next_ns or last_ns), next_ns
 
 
 def _attributes(record: Record, prompt: str | None, event: LogRecord | None) -> dict[str, Value]:
