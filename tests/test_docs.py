@@ -1,12 +1,17 @@
 """The documents keep their word: every command is described, every error has its page, both README commands are there."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
+
+from tracekit.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -35,14 +40,12 @@ def _slugs() -> set[str]:
 
 
 def test_the_readme_describes_every_command() -> None:
-    main = pytest.importorskip("tracekit.cli.main")
     commands = list(_commands(get_command(main.app), "tracekit"))
     assert len(commands) > 1
     assert [command for command in commands if f"`{command}`" not in README] == []
 
 
 def test_the_readme_describes_no_command_that_is_not_there() -> None:
-    main = pytest.importorskip("tracekit.cli.main")
     described = set(re.findall(r"^\| `(tracekit [^`]+)` \|", README, flags=re.MULTILINE))
     assert described - set(_commands(get_command(main.app), "tracekit")) == set()
 
@@ -54,6 +57,14 @@ def test_the_readme_opens_with_the_questions_and_two_commands() -> None:
     commands = re.findall(r"^<!-- command: (\w+) -->\n```sh\n(.+)\n```$", README, flags=re.MULTILINE)
     assert [name for name, _ in commands] == ["demo", "tests"]
     assert all(command.startswith("python3 -m venv .venv && .venv/bin/pip install -q ") for _, command in commands)
+
+
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    (shown,) = re.findall(r"^<!-- printed by: tracekit demo -->\n```\n(.+?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    environment = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    command = [sys.executable, "-c", "from tracekit.cli.main import main; main()", "demo"]
+    printed = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=True).stdout
+    assert shown in "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
