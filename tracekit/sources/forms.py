@@ -3,9 +3,12 @@
 import io
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
+from tracekit.errors import TracekitError
+from tracekit.model import Problem
 from tracekit.sources.lines import Line, objects, read_lines
 from tracekit.sources.otlp import looks_like_otlp_json, looks_like_otlp_protobuf
 from tracekit.sources.stream_json import looks_like_stream_json
@@ -13,6 +16,11 @@ from tracekit.sources.transcript import looks_like_transcript
 
 HEAD_BYTES: Final = 256 * 1024
 """How much of a file is looked at to tell its form."""
+
+
+_BLANK: Final = b"\xef\xbb\xbf \t\r\n\0"
+_LINES_TRIED: Final = 100
+"""Lines that are looked at where the first is longer than the head."""
 
 
 class Form(StrEnum):
@@ -40,28 +48,51 @@ def recognise(path: Path) -> Form | None:
     """
     with path.open("rb") as handle:
         head = handle.read(HEAD_BYTES)
-    return recognise_head(head, name=path.name)
+        form = recognise_head(head, name=path.name)
+        if form is None and len(head) == HEAD_BYTES and b"\n" not in head and head.lstrip(_BLANK)[:1] in b"{[":
+            return _past_long_lines(handle)
+    return form
 
 
 def recognise_head(head: bytes, *, name: str = "") -> Form | None:
     """Tell the form by the first bytes of a file."""
     if looks_like_otlp_protobuf(head, name):
         return Form.OTLP_PROTOBUF
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n\0")
+    text = head.lstrip(_BLANK)
     if text[:1] == b"[" or (text[:1] == b"{" and b"\n" not in text.strip()[:-1] and not name.endswith(".jsonl")):
         return _whole_document(head)
     return _json_lines(head)
 
 
+def _past_long_lines(handle: BinaryIO) -> Form | None:
+    """Look further where the first line is longer than the head.
+
+    Raises:
+        TracekitError: `line-too-long` where nothing but lines over the limit was found.
+    """
+    longest: Problem | None = None
+    for line in islice(read_lines(handle), _LINES_TRIED):
+        if isinstance(line, Problem):
+            longest = longest or line
+        elif form := _form_of(line):
+            return form
+    if longest is not None:
+        where = f"{handle.name}:{longest.line}"
+        message = f"{where}: the line is {longest.detail}, and no other line tells what the file is; split the file or leave it out"
+        raise TracekitError(message, slug="line-too-long")
+    return None
+
+
 def _json_lines(head: bytes) -> Form | None:
     """The first object that tells decides: broken lines before it, and kinds that say nothing, are passed over."""
-    for line in read_lines(io.BytesIO(head)):
-        found = objects(line) if isinstance(line, Line) else []
-        for _, entry in found if isinstance(found, list) else []:
-            for form, tells in FORMS.items():
-                if tells(entry):
-                    return form
-    return None
+    lines = (line for line in read_lines(io.BytesIO(head)) if isinstance(line, Line))
+    return next((form for line in lines if (form := _form_of(line))), None)
+
+
+def _form_of(line: Line) -> Form | None:
+    found = objects(line)
+    entries = found if isinstance(found, list) else []
+    return next((form for _, entry in entries for form, tells in FORMS.items() if tells(entry)), None)
 
 
 def _whole_document(head: bytes) -> Form | None:

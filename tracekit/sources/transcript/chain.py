@@ -345,10 +345,13 @@ class Chain:
         turn.responses[response.id] = response
 
     def _is_cut(self, turn: Turn, response: Response, entry: Entry) -> bool:
-        """An error right after a block of a response, before anything else happened, is that response being cut."""
-        parent = self.stamps.get(str(entry.get("parentUuid")))
+        """An error right after a block of a response is that response being cut; where the client names a cut, results may stand between."""
         last = max(turn.responses.values(), key=lambda other: other.last_ns)
-        return response is last and response.blocks != [] and parent == response.last_ns and not turn.failures
+        if response is not last or not response.blocks or turn.failures:
+            return False
+        if self.stamps.get(str(entry.get("parentUuid"))) == response.last_ns:
+            return True
+        return "streamCutCause" in entry and all(attempt.closed for attempt in turn.attempts)
 
     def _agent_of(self, turn: Turn, call: Call) -> None:
         """A result of the Agent tool names the agent that ran: the only link from a call to a sub-agent's file."""
