@@ -1,7 +1,7 @@
 """For tests of whatever is built on tracekit: spans in a line each, and a store in memory that holds them."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ SESSION: Final = "session"
 
 def span(boundary: Boundary, key: str, start_ns: int, end_ns: int | None, **fields: Any) -> Span:
     """Build an observation of the main agent by OTel, both edges measured, unless `fields` of `Span` say otherwise."""
-    return Span(**{"source": Source.OTEL, "session_id": SESSION} | fields, boundary=boundary, key=key, start_ns=start_ns, end_ns=end_ns)
+    return Span(Source.OTEL, SESSION, boundary, key, start_ns, end_ns)._replace(**fields)
 
 
 def turn(start_ns: int, end_ns: int | None, *, key: str = "turn", **fields: Any) -> Span:
@@ -45,7 +45,7 @@ def tool(ready_ns: int, start_ns: int, end_ns: int | None, *, key: str = "toolu_
 
 
 @contextmanager
-def memory_store(*files: Iterable[Span]) -> Iterator[SpanStore]:
+def memory_store(*files: Iterable[Span]) -> Generator[SpanStore]:
     """Give a store in memory that lives as long as the block. The spans of each file are loaded together, in the order of the files."""
     with open_store(":memory:") as store, tempfile.TemporaryDirectory(prefix="tracekit-") as folder:
         for number, spans in enumerate(files, start=1):
