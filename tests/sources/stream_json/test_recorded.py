@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.sources.stream_json.told import Line, at, end_range, one, problems, raw, spans, start_range
 from tracekit.model import Boundary, Problem, Span, Status, semconv
+from tracekit.sources.fields import mapping, objects_in
 from tracekit.sources.stream_json import read
-from tracekit.sources.stream_json.fields import mapping, objects_in
 
 CAPTURES = Path(__file__).parents[2] / "data" / "captures"
 RUNS = sorted(path.name for path in CAPTURES.iterdir())

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text, mask_secrets
+from tracekit.sources.digest import digest, json_bytes
+from tracekit.sources.fields import Object, mapping, number, objects_in, text, words_of
 from tracekit.sources.stream_json.clock import Moment, Timed
 from tracekit.sources.stream_json.edges import between, edges
-from tracekit.sources.stream_json.fields import Object, mapping, number, objects_in, text, words_of
 from tracekit.sources.stream_json.request import Request
 from tracekit.sources.timestamps import MILLISECOND, SECOND
-from tracekit.sources.transcript.call import AGENT_TOOLS, INTERACTIVE, digest, json_bytes
+from tracekit.sources.transcript.call import AGENT_TOOLS, INTERACTIVE
 
 _EXIT_CODE: Final = re.compile(r"Exit code (\d+)")
 _NOT_RUN: Final = "<tool_use_error>"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from tracekit.model import Problem
+from tracekit.sources.fields import Object, mapping, number, parts_of, text
 from tracekit.sources.stream_json.entries import Entry
-from tracekit.sources.stream_json.fields import Object, mapping, number, parts_of, text
 from tracekit.sources.timestamps import MILLISECOND, SECOND, timestamp_ns
 
 QUIET_LATE_NS: Final = 100 * MILLISECOND

@@ -5,9 +5,9 @@ from typing import Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
+from tracekit.sources.fields import mapping, number, text, whole
 from tracekit.sources.stream_json.clock import EARLY_NS, Moment, Timed
 from tracekit.sources.stream_json.edges import edges
-from tracekit.sources.stream_json.fields import mapping, number, text, whole
 from tracekit.sources.timestamps import MILLISECOND
 
 _TOKENS: Final = (

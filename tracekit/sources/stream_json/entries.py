@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from tracekit.model import Problem
+from tracekit.sources.fields import Object, list_in, text, whole
 from tracekit.sources.lines import Line, objects
-from tracekit.sources.stream_json.fields import Object, list_in, text, whole
 
 RawLine = tuple[int, int, bytes, int | None]
 """Line number from 1, byte position, the line without its newline, when it arrived (Unix ns) or None."""

@@ -6,10 +6,10 @@ from typing import Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
+from tracekit.sources.fields import Object, text, whole
 from tracekit.sources.stream_json.call import Call
 from tracekit.sources.stream_json.clock import Moment, Timed
 from tracekit.sources.stream_json.edges import edges
-from tracekit.sources.stream_json.fields import Object, text, whole
 
 BEFORE: Final = "PreToolUse"
 AFTER: Final = frozenset({"PostToolUse", "PostToolUseFailure"})

@@ -5,10 +5,10 @@ from typing import Final
 
 from tracekit.model import Span, Status, semconv
 from tracekit.model.redact import mask_secrets
+from tracekit.sources.fields import Object, mapping, number, objects_in, parts_of, text
 from tracekit.sources.stream_json.call import Call, Result, call_of, orphan, result_of
 from tracekit.sources.stream_json.clock import Timed
 from tracekit.sources.stream_json.edges import shifted
-from tracekit.sources.stream_json.fields import Object, mapping, number, objects_in, parts_of, text
 from tracekit.sources.stream_json.session import Session, is_synthetic
 from tracekit.sources.stream_json.turn import Turn, result_attributes
 from tracekit.sources.timestamps import SECOND

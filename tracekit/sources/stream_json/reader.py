@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from tracekit.model import Problem, Span
+from tracekit.sources.fields import text
 from tracekit.sources.stream_json import messages, system
 from tracekit.sources.stream_json.clock import Timed, place
 from tracekit.sources.stream_json.entries import RawLine, entries
-from tracekit.sources.stream_json.fields import text
 from tracekit.sources.stream_json.session import Session
 
 

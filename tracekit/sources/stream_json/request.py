@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from tracekit.model import Boundary, Event, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text, mask_secrets
+from tracekit.sources.digest import json_bytes
+from tracekit.sources.fields import Object, mapping, number, parts_of, text, whole, words_of
 from tracekit.sources.stream_json.clock import EARLY_NS, QUIET_LATE_NS, Moment, Timed
 from tracekit.sources.stream_json.edges import between, edges, following, shifted
-from tracekit.sources.stream_json.fields import Object, mapping, number, parts_of, text, whole, words_of
 from tracekit.sources.timestamps import MILLISECOND
-from tracekit.sources.transcript.call import json_bytes
 from tracekit.sources.transcript.timing import last_block_estimate
 
 ANNOUNCED_NS: Final = 250 * MILLISECOND

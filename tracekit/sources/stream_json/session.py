@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value
+from tracekit.sources.fields import Object, text
 from tracekit.sources.stream_json.call import Call
 from tracekit.sources.stream_json.clock import Moment, Timed
 from tracekit.sources.stream_json.compaction import Compaction
 from tracekit.sources.stream_json.edges import between, edges
-from tracekit.sources.stream_json.fields import Object, text
 from tracekit.sources.stream_json.hook import HookRun
 from tracekit.sources.stream_json.request import Request
 from tracekit.sources.stream_json.turn import Agent, Turn

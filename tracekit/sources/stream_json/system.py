@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from tracekit.model import Boundary, Source, Span, Status, semconv
+from tracekit.sources.fields import Object, mapping, number, objects_in, text
 from tracekit.sources.stream_json.clock import EARLY_NS, Moment, Timed
 from tracekit.sources.stream_json.compaction import Compaction
 from tracekit.sources.stream_json.edges import edges
-from tracekit.sources.stream_json.fields import Object, mapping, number, objects_in, text
 from tracekit.sources.stream_json.hook import BEFORE, HookRun, call_for
 from tracekit.sources.stream_json.request import ANNOUNCED_NS
 from tracekit.sources.stream_json.session import CONNECTING_NS, Session

@@ -7,9 +7,9 @@ from typing import Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
+from tracekit.sources.fields import Object, list_in, mapping, number, text
 from tracekit.sources.stream_json.clock import QUIET_LATE_NS, Moment, Timed
 from tracekit.sources.stream_json.edges import edges
-from tracekit.sources.stream_json.fields import Object, list_in, mapping, number, text
 from tracekit.sources.stream_json.request import failure_of
 from tracekit.sources.timestamps import MILLISECOND
 

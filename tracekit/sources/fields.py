@@ -1,9 +1,17 @@
 """Reading foreign objects without trusting them: a field of the wrong kind is a field that is not there."""
 
-from typing import Any
+import math
+from typing import Any, Final
+
+from tracekit.sources.timestamps import MILLISECOND, SECOND
 
 Object = dict[str, Any]
 """A JSON object as somebody else wrote it."""
+
+_WHOLE_LIMIT: Final = 1 << 63
+
+LONGEST_NS: Final = 10 * 366 * 24 * 60 * 60 * SECOND
+"""No duration is longer: what says so was written in another unit, or is broken."""
 
 
 def text(value: Object, *names: str) -> str | None:
@@ -16,15 +24,31 @@ def text(value: Object, *names: str) -> str | None:
 
 
 def number(value: Object, name: str) -> float | None:
-    """A field that is a number."""
+    """A field that is a finite number."""
     found = value.get(name)
-    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+    if isinstance(found, int):
+        return None if isinstance(found, bool) else found
+    return found if isinstance(found, float) and math.isfinite(found) else None
 
 
 def whole(value: Object, name: str) -> int | None:
-    """A field that is a whole number."""
+    """A field that is a whole number of at most 64 bits."""
     found = value.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and -_WHOLE_LIMIT <= found < _WHOLE_LIMIT else None
+
+
+def milliseconds(value: Object, name: str) -> int | None:
+    """A duration, in nanoseconds, that is written in milliseconds. A negative one is none."""
+    return _duration(number(value, name), MILLISECOND)
+
+
+def seconds(value: Object, name: str) -> int | None:
+    """A duration, in nanoseconds, that is written in seconds. A negative one is none."""
+    return _duration(number(value, name), SECOND)
+
+
+def _duration(found: float | None, unit_ns: int) -> int | None:
+    return int(found * unit_ns) if found is not None and 0 <= found <= LONGEST_NS / unit_ns else None
 
 
 def mapping(value: Object, name: str) -> Object:
