@@ -1,5 +1,6 @@
 """One turn of one agent: everything that a prompt set off, gathered until nothing in it can change any more."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -104,6 +105,11 @@ class Turn:
     def _bound_responses(self, bound_ns: int | None) -> None:
         """A response had ended when the next request was sent, at the latest."""
         ordered = sorted(self.responses.values(), key=lambda response: response.first_ns)
+        first_results: dict[str, int] = {}
+        for call in self.calls.values():
+            if call.result is not None:
+                known = first_results.get(call.response.id, call.result.stamp_ns)
+                first_results[call.response.id] = min(known, call.result.stamp_ns)
         for response, following in pairwise([*ordered, None]):
             if response is None:
                 break
@@ -112,18 +118,19 @@ class Turn:
             if next_start is None:
                 bounds += [attempt.stamp_ns + REQUEST_AFTER_NS for attempt in self.attempts[-1:] if attempt.stamp_ns > response.last_ns]
                 bounds += [run.start_ns for run in self.hooks.values() if run.event == "Stop" and run.start_ns >= response.last_ns]
-            if waits_for_message(response.version):
-                bounds += [call.result.stamp_ns for call in self.calls.values() if call.response is response and call.result]
+            if waits_for_message(response.version) and response.id in first_results:
+                bounds.append(first_results[response.id])
             response.ended_ns = min(bounds, default=None)
 
     def _close_hooks(self, bound_ns: int | None) -> None:
+        starts = sorted(response.start()[1] for response in self.responses.values())
         for run in self.hooks.values():
             call = self.calls.get(run.tool_use_id or "")
             if run.event == "PreToolUse" and call is not None and call.result is not None:
                 run.close_by(call.result.stamp_ns)
                 continue
-            later = [response.start()[1] for response in self.responses.values() if response.start()[1] > run.latest_start_ns]
-            bounds = [*later, self.last_ns if self.last_ns > run.latest_start_ns else None, bound_ns]
+            later = bisect_right(starts, run.latest_start_ns)
+            bounds = [*starts[later : later + 1], self.last_ns if self.last_ns > run.latest_start_ns else None, bound_ns]
             known = [bound for bound in bounds if bound is not None]
             if known:
                 run.close_by(min(known))
