@@ -11,6 +11,7 @@ from tracekit.store import SpanStore
 
 GROUPS: Final = ("request", "tool", "model", "session")
 CAUSES: Final = ("permission", "hook", "queue", "dispatch")
+BOUNDS: Final = ("lower", "best", "upper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,10 @@ class Overlap(Finding):
     exposed_lower_ns: Annotated[int, Column("Exposed, at least", "ns")]
     exposed_best_ns: Annotated[int | None, Column("Exposed", "ns")]
     exposed_upper_ns: Annotated[int, Column("Exposed, at most", "ns")]
-    under_cut_ns: Annotated[int, Column("Under a cut", "ns", show=False)]
-    """Hid under a response that was cut: the message may be discarded and the tool run twice. In none of the others."""
+    under_cut_lower_ns: Annotated[int, Column("Under a cut, at least", "ns", show=False)]
+    """Hid under a response that was cut: the message may be discarded and the tool run twice. Neither hidden nor exposed."""
+    under_cut_best_ns: Annotated[int | None, Column("Under a cut", "ns", show=False)]
+    under_cut_upper_ns: Annotated[int, Column("Under a cut, at most", "ns", show=False)]
     could_hide_best_ns: Annotated[int | None, Column("Could hide", "ns")]
     could_hide_upper_ns: Annotated[int, Column("Could hide, at most", "ns", show=False)]
     missed_ns: Annotated[int | None, Column("Missed", "ns")]
@@ -58,7 +61,7 @@ class Overlap(Finding):
 
 def overlap(store: SpanStore, scope: Scope = EVERYTHING, *, by: str = "request") -> Sequence[Overlap]:
     """Measure overlap in a scope by `request`, `tool`, `model` or `session`."""
-    tools = [row | _missed(row) for row in ask(store, "overlap_tools", scope)]
+    tools = [_apart(row) | _missed(row) for row in ask(store, "overlap_tools", scope)]
     if by == "tool":
         return _by_tool(tools)
     requests = ask(store, "overlap", scope)
@@ -93,7 +96,7 @@ _SUMMED: Final = (
     "exposed_lower_ns",
     "exposed_best_ns",
     "exposed_upper_ns",
-    "under_cut_ns",
+    *(f"under_cut_{bound}_ns" for bound in BOUNDS),
     "could_hide_best_ns",
     "could_hide_upper_ns",
     "missed_ns",
@@ -105,12 +108,17 @@ _OF_TOOLS: Final = ("could_hide_best_ns", "could_hide_upper_ns", "missed_ns", *(
 
 
 def _response(row: dict[str, Any], tools: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """A response with what its tools missed. What hid under a response that was cut is told apart."""
-    found = row | {"tool_name": None, "responses": 1, "under_cut_ns": 0} | {name: _sum(tools, name) for name in _OF_TOOLS}
-    if not row["cut"]:
-        return found
-    under = row["hidden_best_ns"] if row["hidden_best_ns"] is not None else row["hidden_upper_ns"]
-    return found | {"under_cut_ns": under, "hidden_lower_ns": 0, "hidden_best_ns": 0, "hidden_upper_ns": 0}
+    """A response with what its tools missed."""
+    return _apart(row) | {"tool_name": None, "responses": 1} | {name: _sum(tools, name) for name in _OF_TOOLS}
+
+
+def _apart(row: dict[str, Any]) -> dict[str, Any]:
+    """Tell what hid under a response that was cut apart from what hid for good."""
+    hidden = {bound: row[f"hidden_{bound}_ns"] for bound in BOUNDS}
+    nothing = dict.fromkeys(BOUNDS, 0)
+    for_good, under_cut = (nothing, hidden) if row["cut"] else (hidden, nothing)
+    named = {"hidden": for_good, "under_cut": under_cut}
+    return row | {f"{name}_{bound}_ns": values[bound] for name, values in named.items() for bound in BOUNDS}
 
 
 def _summed(rows: Sequence[dict[str, Any]], **names: str | None) -> Overlap:
@@ -128,12 +136,13 @@ def _sum(rows: Iterable[dict[str, Any]], name: str) -> int | None:
 def _by_tool(tools: Sequence[dict[str, Any]]) -> list[Overlap]:
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in tools:
+        under = {bound: row[f"hidden_{bound}_ns"] if row["cut"] == 0 else row[f"under_cut_{bound}_ns"] for bound in BOUNDS}
         exposed = {
-            "exposed_lower_ns": max(0, row["tool_lower_ns"] - row["hidden_upper_ns"]),
-            "exposed_best_ns": None if row["hidden_best_ns"] is None else row["tool_best_ns"] - row["hidden_best_ns"],
-            "exposed_upper_ns": row["tool_upper_ns"] - row["hidden_lower_ns"],
+            "exposed_lower_ns": max(0, row["tool_lower_ns"] - under["upper"]),
+            "exposed_best_ns": None if under["best"] is None else row["tool_best_ns"] - under["best"],
+            "exposed_upper_ns": row["tool_upper_ns"] - under["lower"],
         }
-        alone = {"responses": 1, "tools": 1, "stream_ns": None, "under_cut_ns": 0, "parallel_best_ns": 0, "parallel_upper_ns": 0}
+        alone = {"responses": 1, "tools": 1, "stream_ns": None, "parallel_best_ns": 0, "parallel_upper_ns": 0}
         groups[row["tool_name"]].append(row | exposed | alone)
     found = [_summed(members, tool_name=name) for name, members in groups.items()]
     return sorted(found, key=lambda line: -line.exposed_upper_ns)

@@ -7,7 +7,8 @@
 --
 -- best exists where every tool's start is measured, or where the session proves that tools start during the stream (some result
 -- stands before its message's last block): a tool is then taken to start when its block is complete. In clients that start tools
--- after the message nothing hides, by their construction.
+-- after the message nothing hides, by their construction. A response that was cut ended at its last event, and one that is open has
+-- not ended: where no witness measured that event, there is no best.
 --
 -- Parameters: $session_id (NULL: all), $since_ns, $until_ns (NULL: no bound; a response counts by its start).
 --
@@ -77,25 +78,29 @@ issued AS (
         e_in,
         end_out,
         end_in,
+        -- An open response lasts at least as long as its witnesses saw, so possibly over all its tools.
+        COALESCE(stop_out, MAX(end_out) OVER (PARTITION BY requests.session_id, requests.request_key)) AS stream_out,
         MIN(measured) OVER (PARTITION BY requests.session_id, requests.request_key) AS all_measured,
         -- message_stop follows the last block at once; where the end is only bounded, the last block inside the bounds is best.
         CASE
-            WHEN cut = 1 THEN COALESCE(last_block, stop_out)
             WHEN stop_in = stop_out THEN stop_out
+            WHEN cut = 1 OR stop_out IS NULL THEN NULL
             ELSE LEAST(GREATEST(COALESCE(last_block, stop_out), stop_in), stop_out)
         END AS stop_best
     FROM requests JOIN tools ON tools.session_id = requests.session_id AND tools.request_key = requests.request_key
 ),
 known AS (
-    SELECT *, CASE WHEN waits = 1 OR all_measured = 1 OR eager = 1 THEN 1 ELSE 0 END AS has_best FROM issued
+    SELECT *, CASE WHEN waits = 1 OR stop_best IS NOT NULL AND (all_measured = 1 OR eager = 1) THEN 1 ELSE 0 END AS has_best FROM issued
 ),
 parts AS (
     -- variant x (stream or tool): 'i' inner, 'o' outer, 'b' best
     SELECT session_id, request_key, 'e' AS part, 'i' AS variant, e_in AS t0, end_in AS t1 FROM known
     UNION ALL SELECT session_id, request_key, 'e', 'o', e_out, end_out FROM known
     UNION ALL SELECT session_id, request_key, 'e', 'b', e_out, end_out FROM known WHERE has_best = 1
-    UNION ALL SELECT DISTINCT session_id, request_key, 's', 'i', s_in, CASE WHEN cut = 1 THEN LEAST(last_block, stop_in) ELSE stop_in END FROM known WHERE waits = 0
-    UNION ALL SELECT DISTINCT session_id, request_key, 's', 'o', s_out, stop_out FROM known WHERE waits = 0
+    -- Of a response that was cut, witnesses may only know when the client gave it up: it certainly lasted to its last block.
+    UNION ALL SELECT DISTINCT session_id, request_key, 's', 'i', s_in, CASE WHEN cut = 1 THEN LEAST(last_block, stop_in) ELSE stop_in END
+    FROM known WHERE waits = 0
+    UNION ALL SELECT DISTINCT session_id, request_key, 's', 'o', s_out, stream_out FROM known WHERE waits = 0
     UNION ALL SELECT DISTINCT session_id, request_key, 's', 'b', s_out, stop_best FROM known WHERE waits = 0 AND has_best = 1
 ),
 combined AS (

@@ -2,12 +2,14 @@
 --
 -- could hide = min(duration, max(0, stop - block completion)); missed = could hide - hidden. What filled the gap between the
 -- block's completion and the tool's start is split, in this order, into permission, hook, queue (another tool of the same response
--- was running) and dispatch (nothing visible); missed time is shared out in those proportions.
+-- was running) and dispatch (nothing visible); missed time is shared out in those proportions. Under a response that was cut nothing
+-- could hide for good, so nothing was missed.
 --
 -- Parameters: $session_id (NULL: all), $since_ns, $until_ns (NULL: no bound; a tool counts by its block's completion).
 --
 -- session_id, agent_id, request_key, model, tool_key, tool_name, ready_ns (the block was complete)
 -- has_best         1: the start is measured or proven, so that points can be given
+-- cut              1: the response ended without message_stop; what hid under it may be done twice
 -- tool_lower_ns, tool_best_ns, tool_upper_ns               duration
 -- hidden_lower_ns, hidden_best_ns, hidden_upper_ns
 -- could_hide_best_ns, could_hide_upper_ns
@@ -31,11 +33,18 @@ requests AS (
         r.start_ns AS s_out,
         r.start_ns + r.start_slack_ns AS s_in,
         r.end_ns AS stop_out,
-        r.end_ns - r.end_slack_ns AS stop_in,
+        -- As in overlap.sql: a response that was cut certainly lasted to its last block, and one that is open at least began.
+        CASE
+            WHEN r.end_ns IS NULL THEN r.start_ns + r.start_slack_ns
+            WHEN r.attributes['tracekit.response.cut'] IS NULL THEN r.end_ns - r.end_slack_ns
+            ELSE LEAST(CAST(r.attributes['tracekit.response.last_block_ns'] AS BIGINT), r.end_ns - r.end_slack_ns)
+        END AS stop_in,
         CASE WHEN r.attributes['tracekit.response.tools_wait'] = 'true' THEN 1 ELSE 0 END AS waits,
+        CASE WHEN r.attributes['tracekit.response.cut'] IS NULL THEN 0 ELSE 1 END AS cut,
         COALESCE(proofs.eager, 0) AS eager,
         CASE
             WHEN r.end_slack_ns = 0 THEN r.end_ns
+            WHEN r.attributes['tracekit.response.cut'] IS NOT NULL OR r.end_ns IS NULL THEN NULL
             ELSE LEAST(
                 GREATEST(COALESCE(CAST(r.attributes['tracekit.response.last_block_ns'] AS BIGINT), r.end_ns), r.end_ns - r.end_slack_ns), r.end_ns
             )
@@ -68,7 +77,13 @@ tools AS (
         stop_in,
         stop_best,
         waits,
-        CASE WHEN waits = 1 OR eager = 1 OR e.start_slack_ns = 0 AND e.start_source <> 'transcript' THEN 1 ELSE 0 END AS has_best
+        cut,
+        CASE
+            WHEN waits = 1 THEN 1
+            WHEN stop_best IS NULL THEN 0
+            WHEN eager = 1 OR e.start_slack_ns = 0 AND e.start_source <> 'transcript' THEN 1
+            ELSE 0
+        END AS has_best
     FROM mine AS e
     LEFT JOIN schedules ON schedules.session_id = e.session_id AND schedules.key = e.key
     JOIN requests ON requests.session_id = e.session_id AND requests.request_key = COALESCE(schedules.parent_key, e.parent_key)
@@ -145,6 +160,7 @@ SELECT
     gaps.tool_name,
     gaps.ready_ns,
     gaps.has_best,
+    gaps.cut,
     CAST(GREATEST(0, end_in - e_in) AS BIGINT) AS tool_lower_ns,
     CAST(CASE WHEN has_best = 1 THEN end_out - e_out END AS BIGINT) AS tool_best_ns,
     CAST(end_out - e_out AS BIGINT) AS tool_upper_ns,
@@ -155,10 +171,14 @@ SELECT
     CAST(CASE WHEN waits = 1 THEN 0 ELSE GREATEST(0, LEAST(end_out, COALESCE(stop_out, end_out)) - GREATEST(e_out, s_out)) END AS BIGINT)
         AS hidden_upper_ns,
     CAST(
-        CASE WHEN has_best = 1 AND waits = 0 THEN LEAST(end_out - e_out, GREATEST(0, stop_best - ready_ns)) END AS BIGINT
+        CASE
+            WHEN cut = 1 THEN 0
+            WHEN has_best = 1 AND waits = 0 THEN LEAST(end_out - e_out, GREATEST(0, stop_best - ready_ns))
+        END AS BIGINT
     ) AS could_hide_best_ns,
-    CAST(LEAST(end_out - e_out, GREATEST(0, COALESCE(stop_out, end_out) - ready_ns)) AS BIGINT) AS could_hide_upper_ns,
-    CAST(CASE WHEN has_best = 1 AND waits = 0 THEN gap END AS BIGINT) AS gap_ns,
+    CAST(CASE WHEN cut = 1 THEN 0 ELSE LEAST(end_out - e_out, GREATEST(0, COALESCE(stop_out, end_out) - ready_ns)) END AS BIGINT)
+        AS could_hide_upper_ns,
+    CAST(CASE WHEN cut = 1 THEN 0 WHEN has_best = 1 AND waits = 0 THEN gap END AS BIGINT) AS gap_ns,
     CAST(COALESCE(permission_ns, 0) AS BIGINT) AS permission_ns,
     CAST(COALESCE(hook_ns, 0) AS BIGINT) AS hook_ns,
     CAST(COALESCE(queue_ns, 0) AS BIGINT) AS queue_ns

@@ -6,10 +6,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from tracekit.cli import output
+from tracekit.cli.options import AsJson
 from tracekit.report.units import duration
 
 
-def command() -> None:
+def command(*, as_json: AsJson = False) -> None:
     """Import a bundled recording of a real session into a throw-away store and show what tracekit answers.
 
     The recording has every witness of one run: the client's transcript, its OpenTelemetry, and its stream-json stamped on arrival.
@@ -20,9 +21,33 @@ def command() -> None:
     with tempfile.TemporaryDirectory(prefix="tracekit-demo-") as folder, as_file(files("tracekit.cli") / "recording") as recording:
         store = str(Path(folder) / "demo.duckdb")
         done = import_paths([recording], store)
+        if as_json:
+            _emit(store)
+            return
         output.write(f"Imported {done.files_read} files, {done.spans} spans of {len(done.sessions)} session into a throw-away store.")
         _show(store)
     output.write("\nNow your own sessions:\n\n    tracekit import\n    tracekit timeline latest\n    tracekit overlap latest --by request")
+
+
+def _emit(store: str) -> None:
+    """The answers as one object: the account as its rows, the others beside it."""
+    from tracekit.analysis.account import account
+    from tracekit.analysis.failed import failures
+    from tracekit.analysis.overlap import overlap
+    from tracekit.analysis.stuck import stuck
+    from tracekit.analysis.timeline import timeline
+    from tracekit.cli.asking import question
+
+    now_ns = time.time_ns()
+    with question(store, session="latest") as (opened, scope):
+        others = {
+            "timeline": timeline(opened, scope),
+            "overlap": overlap(opened, scope),
+            "failures": failures(opened, scope),
+            "stuck": stuck(opened, scope, as_of_ns=now_ns),
+        }
+        lines = account(opened, scope, by="session")
+    output.emit_json(lines, as_of_ns=now_ns, **{name: [row.as_row() for row in rows] for name, rows in others.items()})
 
 
 def _show(store: str) -> None:

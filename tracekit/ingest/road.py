@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -122,8 +123,8 @@ def _ledger(store: str | None) -> "dict[str, LedgerEntry]":
 def _plan(files: Iterable[Path], ledger: "dict[str, LedgerEntry]", done: Imported, folder: Path, *, content: bool) -> list[Job]:
     """One job a file; OTLP bodies of one folder are one job, since logs and spans explain each other."""
     jobs: list[Job] = []
-    groups: dict[tuple[str, Form], list[Target]] = {}
-    changed: set[tuple[str, Form]] = set()
+    groups: dict[str, list[Target]] = {}
+    changed: set[str] = set()
     for path in files:
         known = ledger.get(str(path))
         try:
@@ -134,7 +135,7 @@ def _plan(files: Iterable[Path], ledger: "dict[str, LedgerEntry]", done: Importe
         if form is None:
             done.files_unknown.append(str(path))
         elif form in {Form.OTLP_JSON, Form.OTLP_PROTOBUF}:
-            group = (str(path.parent), Form(form))
+            group = str(path.parent)
             groups.setdefault(group, []).append(_target(path, form, known, resume=False))
             if known is None or not _unchanged(path, known):
                 changed.add(group)
@@ -145,7 +146,7 @@ def _plan(files: Iterable[Path], ledger: "dict[str, LedgerEntry]", done: Importe
             jobs.append(Job(form, (target,), str(folder / f"{len(jobs)}.jsonl"), content))
     for group, targets in groups.items():
         if group in changed:
-            jobs.append(Job(group[1], tuple(targets), str(folder / f"{len(jobs)}.jsonl"), content))
+            jobs.append(Job(targets[0].form, tuple(targets), str(folder / f"{len(jobs)}.jsonl"), content))
         else:
             done.files_unchanged += len(targets)
     return jobs
@@ -219,7 +220,10 @@ def _parse_all(jobs: Sequence[Job], total: int) -> Iterator[Parsed]:
             yield from map(parse, jobs)
             return
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            yield from pool.map(parse, jobs)
+            parsed = pool.map(parse, jobs)
+            # The engine takes half a second to import: time that the workers need anyway.
+            import_module("tracekit.store.duckdb")
+            yield from parsed
     except OSError as error:
         message = f"cannot write the temporary files of the import: {error.strerror or error}; free some space or set TMPDIR"
         raise TracekitError(message, slug="store-full") from error

@@ -216,6 +216,15 @@ class Chain:
             self.turn.touch(stamp_ns)
             self.turn.waits_for_model = False
 
+    def cut(self, entry: Entry, stamp_ns: int, position: int) -> None:
+        """The client tells the model that its last response was cut off."""
+        turn = self._turn(entry, stamp_ns, position)
+        last = max(turn.responses.values(), key=lambda response: response.last_ns, default=None)
+        if last is not None and last.blocks and last.cut is None:
+            last.cut, last.ended_ns = "true", stamp_ns
+        turn.waits_for_model = True
+        turn.touch(stamp_ns)
+
     def finish(self) -> Iterator[Span]:
         """The file ends here: give what is known of every turn that has not been given."""
         for turn in self.unsettled:
@@ -331,7 +340,7 @@ class Chain:
         turn.waits_for_model = False
         turn.touch(stamp_ns)
         if cut is not None:
-            cut.cut = str(entry.get("streamCutCause") or "no message_stop")
+            cut.cut = str(entry.get("streamCutCause") or "true")
             cut.error, cut.ended_ns = error, stamp_ns
             return
         waits_for_ns = min(self.stamps.get(str(entry.get("parentUuid")), turn.start_ns), stamp_ns)
@@ -439,6 +448,11 @@ def prompt_kind(entry: Entry, text: str) -> str | None:
 def is_echo(text: str) -> bool:
     """Whether a user entry only shows what a command of the user's printed."""
     return text.startswith(_ECHOES)
+
+
+def is_cut_note(entry: Entry, text: str) -> bool:
+    """Whether a user entry is the client's own note to the model that its response was cut off."""
+    return entry.get("isMeta") is True and text.startswith("Your response above was cut off mid-stream")
 
 
 def interrupt_of(text: str) -> str | None:

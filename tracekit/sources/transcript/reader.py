@@ -8,7 +8,7 @@ from tracekit.model import Boundary, Problem, Source, Span, semconv
 from tracekit.sources.lines import Line, objects
 from tracekit.sources.timestamps import MILLISECOND, timestamp_ns
 from tracekit.sources.transcript.call import Call
-from tracekit.sources.transcript.chain import Chain, Entry, interrupt_of, is_echo, prompt_kind, session_of
+from tracekit.sources.transcript.chain import Chain, Entry, interrupt_of, is_cut_note, is_echo, prompt_kind, session_of
 from tracekit.sources.transcript.hook import OUTCOMES
 
 _STAMPED: Final = frozenset({"user", "assistant", "system", "progress", "attachment", "api-request"})
@@ -197,6 +197,8 @@ def _user(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[
     if kind is None:
         if others and is_echo(others[0]):
             chain.echo(stamp_ns)
+        elif others and is_cut_note(entry, others[0]):
+            chain.cut(entry, stamp_ns, position)
         return
     yield from chain.prompt(entry, stamp_ns, position, "agent" if chain.agent_id and kind == "prompt" else kind)
 
