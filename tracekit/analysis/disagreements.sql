@@ -22,7 +22,11 @@ status AS (
         well.start_ns,
         well.source AS well_source,
         failed.source AS failed_source,
-        COALESCE(failed.attributes['tracekit.error.text'], failed.attributes['tracekit.response.cut'], failed.status) AS failed_text,
+        COALESCE(
+            failed.attributes['tracekit.error.text'],
+            CASE WHEN failed.attributes['tracekit.response.cut'] = 'true' THEN 'no message_stop' ELSE failed.attributes['tracekit.response.cut'] END,
+            failed.status
+        ) AS failed_text,
         CAST(NULL AS BIGINT) AS gap_ns
     FROM mine AS well
     JOIN mine AS failed ON failed.session_id = well.session_id AND failed.boundary = well.boundary AND failed.key = well.key

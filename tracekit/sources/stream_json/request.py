@@ -281,7 +281,8 @@ class Request:
             found[semconv.FIRST_BYTE_NS] = self.first_byte.moment.latest
         if self.first_content is not None and self.first_content.measured:
             found[semconv.FIRST_CONTENT_NS] = self.first_content.moment.latest
-        if stamps := [end.latest for end in self._completions()]:
+        # Of a sub-agent's response only some blocks are passed on.
+        if (self.agent_id is None or self.streamed) and (stamps := [end.latest for end in self._completions()]):
             found[semconv.LAST_BLOCK_NS] = last_block_estimate(stamps, self.start.latest)
         if self.failures:
             found[semconv.ATTEMPTS] = len(self.failures) + 1

@@ -354,7 +354,7 @@ class Chain:
         turn.responses[response.id] = response
 
     def _is_cut(self, turn: Turn, response: Response, entry: Entry) -> bool:
-        """An error right after a block of a response is that response being cut; where the client names a cut, results may stand between."""
+        """An error right after a block of a response is that response being cut; results may stand between where the client names a cut."""
         last = max(turn.responses.values(), key=lambda other: other.last_ns)
         if response is not last or not response.blocks or turn.failures:
             return False
