@@ -1,6 +1,6 @@
 """The judge of one run: how much tool time really ran under the response that asked for it.
 
-A response's window opens when the server read the request and closes when it wrote message_stop; one that broke off closes
+A response's window opens when the server read the request and closes when it writes message_stop; one that broke off closes
 at its last event. A tool's interval is the client's own execution span, because only the client knows when it dispatched
 it; the stamps that the commands wrote themselves prove those spans. A tool is held against its own response only.
 

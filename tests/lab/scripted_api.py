@@ -4,11 +4,13 @@ The same port takes the client's telemetry (OTLP over HTTP) and its HTTP hooks. 
 nanoseconds, and a `kind`:
 
     request   the body was read: request_id, session_id, messages; agent, the prompt of a sub-agent; side, beside the loop
-    event     a stream event was written: request_id, event, and of a block index, block, tool_use_id, name, tag
-    failed    an HTTP error was sent: request_id, status
+    event     a stream event goes out: request_id, event, and of a block index, block, tool_use_id, name, tag
+    failed    an HTTP error goes out: request_id, status
     cut       the connection was torn: request_id
     silence   from here on nothing is sent: request_id
     hook      an HTTP hook came in: event, tool_use_id
+
+What goes out is stamped before it is written: nobody can have seen it earlier.
 """
 
 import itertools
@@ -145,8 +147,8 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _fail(self, failure: Failure) -> None:
         said = {"type": "error", "error": {"type": failure.kind, "message": failure.message}, "request_id": self._request_id}
-        self._whole(failure.status, json.dumps(said).encode(), "application/json", **{"request-id": self._request_id, **failure.headers})
         self._api.log("failed", request_id=self._request_id, status=failure.status)
+        self._whole(failure.status, json.dumps(said).encode(), "application/json", **{"request-id": self._request_id, **failure.headers})
 
     def _whole(self, status: int, body: bytes, content_type: str, **headers: str) -> None:
         self.send_response(status)
@@ -208,8 +210,8 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _send(self, event: str, data: dict[str, Any], **known: object) -> None:
         body = f"event: {event}\ndata: {json.dumps({'type': event, **data})}\n\n".encode()
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
         self._api.log("event", request_id=self._request_id, event=event, **known)
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
 
 
 def content(block: Block, localize: Callable[[str], str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -12,6 +12,8 @@ from tests.lab.scenarios import SCENARIOS
 
 MS = 1_000_000
 S = 1_000 * MS
+CLOCK = 5 * MS
+"""The client cuts its times to milliseconds, and reads another clock of the same machine."""
 
 pytestmark = pytest.mark.realclient
 
@@ -62,7 +64,7 @@ def test_a_transcript_stamps_a_block_after_the_server_ended_it(run: Path, judged
     }
     assert stamped.keys() == complete.keys()
     for tool_use_id, complete_ns in complete.items():
-        assert -1 * MS <= stamped[tool_use_id] - complete_ns < 1 * S
+        assert -CLOCK <= stamped[tool_use_id] - complete_ns < 1 * S
 
 
 def test_telemetry_names_the_requests_that_the_server_read(run: Path, judged: dict[str, Any]) -> None:
