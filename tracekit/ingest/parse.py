@@ -13,12 +13,14 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 import orjson
 
-from tracekit.model import Problem, Span, Value
+from tracekit.model import Problem, Span
 from tracekit.sources import Form
 from tracekit.sources.lines import Line, read_lines
 from tracekit.sources.otlp import read_group
+from tracekit.sources.spooled import read_bodies, read_rows
 from tracekit.sources.stream_json import read as read_stream_json
 from tracekit.sources.transcript import TranscriptReader
+from tracekit.spool import span_row
 
 HEAD_BYTES: Final = 4096
 """Bytes whose digest tells whether a file is still the one that was read."""
@@ -105,6 +107,10 @@ def _one(job: Job, target: Target, parsed: Parsed, segment: BinaryIO) -> None:
     with handle:
         if job.form == Form.TRANSCRIPT:
             parsed.reads.append(_transcript(job, target, handle, parsed, segment))
+        elif job.form == Form.SPOOL:
+            parsed.reads.append(_rows(target, handle, parsed, segment))
+        elif job.form == Form.OTLP_SPOOL:
+            parsed.reads.append(_bodies(job, target, handle, parsed, segment))
         else:
             parsed.reads.append(_stream(job, target, handle, parsed, segment))
 
@@ -166,6 +172,35 @@ def _stream(job: Job, target: Target, handle: BinaryIO, parsed: Parsed, segment:
     return Read(target, *facts, cursor.end, cursor.end_line, 0, 1, 0, count)
 
 
+def _rows(target: Target, handle: BinaryIO, parsed: Parsed, segment: BinaryIO) -> Read:
+    """Observations go to the store as they stand, with the file that they stand in."""
+    facts = _facts(handle)
+    cursor = _Cursor(handle, target.position, target.line)
+    entries = target.entries
+    for item in read_rows(cursor):
+        if isinstance(item, Problem):
+            if item.reason == "unfinished last line":
+                cursor.unfinished()
+            keep(item, target.file_id, parsed, segment)
+            continue
+        line, session_id = item
+        entries += 1
+        parsed.spans += 1
+        parsed.sessions.add(session_id)
+        segment.write(b'{"file_id":%d,"position":%d,' % (target.file_id, line.position) + line.raw.strip()[1:] + b"\n")
+    return Read(target, *facts, cursor.end, cursor.end_line, cursor.end, cursor.end_line, entries, entries)
+
+
+def _bodies(job: Job, target: Target, handle: BinaryIO, parsed: Parsed, segment: BinaryIO) -> Read:
+    facts = _facts(handle)
+    cursor = _Cursor(handle, 0, 1)
+    for item in read_bodies(cursor, content=job.content):
+        if isinstance(item, Problem) and item.reason == "unfinished last line":
+            cursor.unfinished()
+        keep(item, target.file_id, parsed, segment)
+    return Read(target, *facts, cursor.end, cursor.end_line, 0, 1, 0, cursor.end_line - 1)
+
+
 def _otlp(job: Job, parsed: Parsed, segment: BinaryIO) -> None:
     targets: dict[str, Target] = {target.path: target for target in job.targets}
     reads: list[Read] = []
@@ -205,35 +240,11 @@ def keep(item: Span | Problem, file: int, parsed: Parsed, segment: BinaryIO) -> 
 
 def span_line(span: Span, file: int) -> bytes:
     """A span as the flat JSON line that the store loads."""
-    row: dict[str, Any] = {
-        "file_id": file,
-        "position": span.position,
-        "source": span.source,
-        "session_id": span.session_id,
-        "agent_id": span.agent_id,
-        "boundary": span.boundary,
-        "key": span.key,
-        "parent_key": span.parent_key,
-        "name": span.name,
-        "start_ns": span.start_ns,
-        "start_slack_ns": span.start_slack_ns,
-        "end_ns": span.end_ns,
-        "end_slack_ns": span.end_slack_ns,
-        "status": span.status,
-        "attributes": {name: value if type(value) is str else _text(value) for name, value in span.attributes.items()},
-    }
-    if span.events:
-        row["events"] = orjson.dumps([[event.time_ns, event.name, dict(event.attributes)] for event in span.events]).decode()
+    row = {"file_id": file, "position": span.position, **span_row(span)}
     try:
         return orjson.dumps(row) + b"\n"
     except TypeError:  # lone surrogates in a name
         return orjson.dumps(_clean(row)) + b"\n"
-
-
-def _text(value: Value) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
 
 
 def _clean(value: Any) -> Any:

@@ -142,7 +142,7 @@ def _plan(files: Iterable[Path], ledger: "dict[str, LedgerEntry]", done: Importe
         elif known is not None and _unchanged(path, known):
             done.files_unchanged += 1
         else:
-            target = _target(path, form, known, resume=form is Form.TRANSCRIPT)
+            target = _target(path, form, known, resume=form in {Form.TRANSCRIPT, Form.SPOOL})
             jobs.append(Job(form, (target,), str(folder / f"{len(jobs)}.jsonl"), content))
     for group, targets in groups.items():
         if group in changed:

@@ -135,3 +135,7 @@ ERROR_CODE = "tracekit.error.code"
 """Code of the connection error, where one is known: ECONNREFUSED, ENOTFOUND, CERT_HAS_EXPIRED."""
 GAVE_UP = "tracekit.request.gave_up"
 """`true` when the client gave up on the request and said so in an assistant's place."""
+
+# Recorders
+OPENED_AS = "tracekit.opened_as"
+"""The key under which a thing was opened, where its real one was known only later."""

@@ -22,6 +22,7 @@ class Source(StrEnum):
 
     STAMPS = "stamps"
     GATEWAY = "gateway"
+    MCP_TAP = "mcp_tap"
     OTEL = "otel"
     HOOKS = "hooks"
     STREAM_JSON = "stream_json"

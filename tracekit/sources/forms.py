@@ -11,6 +11,7 @@ from tracekit.errors import TracekitError
 from tracekit.model import Problem
 from tracekit.sources.lines import Line, objects, read_lines
 from tracekit.sources.otlp import looks_like_otlp_json, looks_like_otlp_protobuf
+from tracekit.sources.spooled import looks_like_spool, looks_like_spooled_body
 from tracekit.sources.stream_json import looks_like_stream_json
 from tracekit.sources.transcript import looks_like_transcript
 
@@ -30,9 +31,13 @@ class Form(StrEnum):
     STREAM_JSON = "stream_json"
     OTLP_JSON = "otlp_json"
     OTLP_PROTOBUF = "otlp_protobuf"
+    SPOOL = "spool"
+    OTLP_SPOOL = "otlp_spool"
 
 
 FORMS: Final[Mapping[Form, Callable[[Mapping[str, Any]], bool]]] = {
+    Form.SPOOL: looks_like_spool,
+    Form.OTLP_SPOOL: looks_like_spooled_body,
     Form.OTLP_JSON: looks_like_otlp_json,
     Form.STREAM_JSON: looks_like_stream_json,
     Form.TRANSCRIPT: looks_like_transcript,

@@ -44,7 +44,7 @@ def read_lines(handle: BinaryIO, *, position: int = 0, number: int = 1, limit: i
         else:
             start = position
             position += len(raw) + _skip_line(handle)
-            yield Problem(number, start, "line too long", f"over {limit // 1_048_576} MiB" if limit >= 1_048_576 else f"over {limit} bytes")
+            yield Problem(number, start, "line too long", f"over {limit:,} bytes")
         number += 1
 
 

@@ -1,17 +1,15 @@
 """One tool call, from the line of its tool_use block to the line of its result."""
 
-import hashlib
-import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
-
-import orjson
+from dataclasses import dataclass
+from typing import Final
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
-from tracekit.sources.timestamps import MILLISECOND, SECOND
+from tracekit.sources.digest import digest, json_bytes
+from tracekit.sources.fields import Object, mapping, milliseconds, objects_in, seconds, text, words_of
+from tracekit.sources.transcript.entries import Entry
 from tracekit.sources.transcript.response import Response
 from tracekit.sources.transcript.timing import RESULT_LATE_NS, elapsed_bounds, waits_for_message
 
@@ -37,9 +35,9 @@ class Result:
     text: str
     size: int
     digest: str
-    details: dict[str, Any]
+    details: Object
     denial_kind: str | None
-    decision: dict[str, Any]
+    decision: Object
 
 
 @dataclass(slots=True)
@@ -70,7 +68,6 @@ class Call:
     """PostToolUse hooks ran, and clients that write them as attachments stamp the result after them."""
     gave_up_ns: int | None = None
     """The turn was interrupted and no result was ever written."""
-    attributes: dict[str, Value] = field(default_factory=dict)
 
     def saw_progress(self, stamp_ns: int, elapsed_seconds: int) -> None:
         """A line says that the tool has been running for whole seconds."""
@@ -202,11 +199,8 @@ class Call:
         if self.result is None:
             return None
         details = self.result.details
-        if isinstance(value := details.get("durationMs", details.get("totalDurationMs")), int | float):
-            return int(value * MILLISECOND)
-        if isinstance(value := details.get("durationSeconds"), int | float):
-            return int(value * SECOND)
-        return self.mcp_elapsed_ns
+        told = (milliseconds(details, "durationMs"), milliseconds(details, "totalDurationMs"), seconds(details, "durationSeconds"))
+        return next((duration for duration in told if duration is not None), self.mcp_elapsed_ns)
 
     def _schedule_attributes(self) -> dict[str, Value]:
         found: dict[str, Value] = {
@@ -246,43 +240,33 @@ class Call:
     def _decision_attributes(self) -> dict[str, Value]:
         decision = self.result.decision if self.result else {}
         pairs = ((semconv.PERMISSION_DECISION, "decision"), (semconv.PERMISSION_SOURCE, "source"))
-        return {attribute: value for attribute, name in pairs if isinstance(value := decision.get(name), str)}
+        return {attribute: value for attribute, name in pairs if (value := text(decision, name)) is not None}
 
 
-def json_bytes(value: object) -> bytes:
-    """A value as JSON, also where it holds lone surrogates or numbers beyond 64 bits."""
-    try:
-        return orjson.dumps(value)
-    except TypeError:
-        return json.dumps(value).encode()
+def call_of(block: Entry, data: bytes, response: Response, stamp_ns: int, position: int) -> Call:
+    """Read a tool_use block, whose arguments are `data`."""
+    arguments = mapping(block, "input")
+    call = Call(str(block.get("id")), str(block.get("name")), stamp_ns, position, response, len(data), digest(data))
+    if call.name == "Bash":
+        call.timeout_ns = milliseconds(arguments, "timeout")
+    if call.name in AGENT_TOOLS:
+        call.agent_type = text(arguments, "subagent_type")
+    call.background = arguments.get("run_in_background") is True
+    return call
 
 
-def digest(data: bytes) -> str:
-    """Sixteen hex digits that are equal for equal bytes, and say nothing of them."""
-    return hashlib.sha256(data).hexdigest()[:16]
-
-
-def result_of(entry: dict[str, Any], block: dict[str, Any], stamp_ns: int) -> Result:
+def result_of(entry: Entry, block: Entry, stamp_ns: int) -> Result:
     """Read a tool_result block and what its entry says beside it."""
     content = block.get("content")
-    text = content if isinstance(content, str) else _texts(content)
-    data = content.encode(errors="surrogatepass") if isinstance(content, str) else json_bytes(content)
-    details = entry.get("toolUseResult")
-    decision = entry.get("permissionDecision")
-    denial = entry.get("toolDenialKind")
+    words = content if isinstance(content, str) else words_of(objects_in(block, "content"))
+    data = words.encode(errors="surrogatepass") if isinstance(content, str) else json_bytes(content)
     return Result(
         stamp_ns,
         block.get("is_error") is True,
-        text,
+        words,
         len(data),
         digest(data),
-        details if isinstance(details, dict) else {},
-        denial if isinstance(denial, str) else None,
-        decision if isinstance(decision, dict) else {},
+        mapping(entry, "toolUseResult"),
+        text(entry, "toolDenialKind"),
+        mapping(entry, "permissionDecision"),
     )
-
-
-def _texts(content: object) -> str:
-    if not isinstance(content, list):
-        return ""
-    return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))

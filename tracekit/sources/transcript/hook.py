@@ -1,12 +1,12 @@
 """One run of the hooks of one event: old clients write a line when each begins, new ones a line when each has ended."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
-from tracekit.sources.timestamps import MILLISECOND
+from tracekit.sources.fields import Object, milliseconds, whole
 
 OUTCOMES: Final = {
     "hook_success": "success",
@@ -49,19 +49,26 @@ class HookRun:
         self.start_ns = min(self.start_ns, stamp_ns)
         self.latest_start_ns = min(self.latest_start_ns, stamp_ns)
 
-    def ended(self, stamp_ns: int, duration_ms: object, outcome: str, attachment: dict[str, Any]) -> None:
+    def ended(self, stamp_ns: int, attachment: Object) -> None:
         """A line says that one of the hooks ended."""
         self.hooks += 1
-        if isinstance(duration_ms, int | float):
-            begin = stamp_ns - int(duration_ms * MILLISECOND)
-            self.start_ns = min(self.start_ns, begin)
-            self.latest_start_ns = min(self.latest_start_ns, begin)
+        duration, outcome = milliseconds(attachment, "durationMs"), OUTCOMES[attachment["type"]]
+        if duration is not None:
+            self.start_ns = min(self.start_ns, stamp_ns - duration)
+            self.latest_start_ns = min(self.latest_start_ns, stamp_ns - duration)
         self.end_ns = stamp_ns if self.end_ns is None else max(self.end_ns, stamp_ns)
         if self.outcome is None or _SEVERITY.index(outcome) > _SEVERITY.index(self.outcome):
             self.outcome = outcome
             self.text = str(attachment.get("stderr") or attachment.get("blockingError") or "")
-            code = attachment.get("exitCode")
-            self.exit_code = code if isinstance(code, int) else None
+            self.exit_code = whole(attachment, "exitCode")
+
+    def summed_up(self, stamp_ns: int, errors: Sequence[object]) -> None:
+        """A line sums up what the hooks at the end of a turn came to."""
+        if self.end_ns is None:
+            self.end_ns = max(stamp_ns, self.start_ns)
+        if self.outcome is None:
+            self.outcome = "error" if errors else "success"
+            self.text = str(errors[0]) if errors else ""
 
     def close_by(self, bound_ns: int) -> None:
         """What came next proves that the hooks had ended by then; when exactly is not known."""

@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tracekit.model import Boundary, Problem, Source, Span, semconv
+from tracekit.sources.fields import mapping, milliseconds, number, parts_of, seconds, text
 from tracekit.sources.lines import Line, objects
-from tracekit.sources.timestamps import MILLISECOND, timestamp_ns
+from tracekit.sources.timestamps import MILLISECOND, SECOND, timestamp_ns
 from tracekit.sources.transcript.call import Call
-from tracekit.sources.transcript.chain import Chain, Entry, interrupt_of, is_cut_note, is_echo, prompt_kind, session_of
+from tracekit.sources.transcript.chain import Chain
+from tracekit.sources.transcript.compaction import FULL, MICRO
+from tracekit.sources.transcript.entries import Entry, interrupt_of, is_cut_note, is_echo, prompt_kind, session_of
 from tracekit.sources.transcript.hook import OUTCOMES
 
 _STAMPED: Final = frozenset({"user", "assistant", "system", "progress", "attachment", "api-request"})
@@ -47,15 +50,15 @@ class TranscriptReader:
 
     content: bool = False
     main: Chain = field(init=False)
-    agents: dict[str, Chain] = field(default_factory=dict)
-    mirrored: dict[str, Chain] = field(default_factory=dict)
+    agents: dict[str, Chain] = field(default_factory=dict[str, Chain])
+    mirrored: dict[str, Chain] = field(default_factory=dict[str, Chain])
     """Sub-agents as their parent's progress lines show them."""
-    sidechain_of: dict[str, str] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
+    sidechain_of: dict[str, str] = field(default_factory=dict[str, str])
+    seen: set[str] = field(default_factory=set[str])
     entries: int = 0
     """JSON objects read."""
     line_number: int = 1
-    marks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    marks: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     """Line number, and entries before it, of each position that a turn may begin at."""
 
     def __post_init__(self) -> None:
@@ -137,23 +140,20 @@ class TranscriptReader:
         elif kind == "system":
             yield from _system(chain, entry, stamp_ns, position)
         elif kind == "attachment":
-            attachment = entry.get("attachment")
-            if isinstance(attachment, dict) and attachment.get("type") in OUTCOMES:
+            attachment = mapping(entry, "attachment")
+            if attachment.get("type") in OUTCOMES:
                 yield from chain.hook_ended(entry, attachment, stamp_ns, position)
         else:
             chain.api_request(entry, stamp_ns, position)
 
     def _progress(self, chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[Span | Problem]:
-        data = entry.get("data")
-        if not isinstance(data, dict):
-            return
+        data = mapping(entry, "data")
         kind, tool = data.get("type"), entry.get("parentToolUseID")
         if kind == "hook_progress":
             yield from chain.hook_began(entry, data, stamp_ns, position)
         elif kind == "bash_progress":
-            elapsed = data.get("elapsedTimeSeconds")
-            seconds = int(elapsed) if isinstance(elapsed, int | float) else 0
-            chain.tool_progress(tool, lambda call: call.saw_progress(stamp_ns, seconds), stamp_ns)
+            elapsed_ns = seconds(data, "elapsedTimeSeconds") or 0
+            chain.tool_progress(tool, lambda call: call.saw_progress(stamp_ns, elapsed_ns // SECOND), stamp_ns)
         elif kind == "mcp_progress":
             chain.tool_progress(tool, lambda call: _mcp_progress(call, data, stamp_ns), stamp_ns)
         elif kind == "agent_progress":
@@ -164,33 +164,31 @@ class TranscriptReader:
 
     def _mirror(self, entry: Entry, data: Entry, stamp_ns: int, position: int) -> Iterator[Span | Problem]:
         """A line of a sub-agent, seen through its parent's progress."""
-        inner, tool = data.get("message"), entry.get("parentToolUseID")
-        if not isinstance(inner, dict) or inner.get("type") not in {"user", "assistant"}:
+        inner, kind = mapping(data, "message"), text(mapping(data, "message"), "type")
+        if kind not in {"user", "assistant"}:
             return
-        agent_id = str(data.get("agentId") or tool)
+        agent_id = str(data.get("agentId") or entry.get("parentToolUseID"))
         if agent_id not in self.mirrored:
-            self.mirrored[agent_id] = Chain(Source.PROGRESS, agent_id, content=self.content, parent_tool=str(tool))
+            self.mirrored[agent_id] = Chain(Source.PROGRESS, agent_id, content=self.content)
         chain = self.mirrored[agent_id]
         envelope = {name: entry[name] for name in ("sessionId", "version", "cwd") if name in entry}
-        copy = {**envelope, **inner}
+        copy = envelope | inner
         stamp = timestamp_ns(inner.get("timestamp")) or stamp_ns
-        yield from self._dispatch(chain, str(inner["type"]), copy, stamp, position)
-        if isinstance(uuid := inner.get("uuid"), str):
+        yield from self._dispatch(chain, str(kind), copy, stamp, position)
+        if (uuid := text(inner, "uuid")) is not None:
             chain.stamps[uuid] = stamp
 
 
 def _user(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[Span]:
-    message = entry.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    parts: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content if isinstance(content, list) else []
-    results = [part for part in parts if isinstance(part, dict) and part.get("type") == "tool_result"]
+    parts = parts_of(entry)
+    results = [part for part in parts if part.get("type") == "tool_result"]
     for block in results:
         chain.result(entry, block, stamp_ns, position)
-    texts = [str(part.get("text")) for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    texts = [text(part, "text") or "" for part in parts if part.get("type") == "text"]
     for what in filter(None, map(interrupt_of, texts)):
         chain.interrupt(entry, stamp_ns, position, what)
-    others = [text for text in texts if interrupt_of(text) is None]
-    images = any(isinstance(part, dict) and part.get("type") in {"image", "document"} for part in parts)
+    others = [words for words in texts if interrupt_of(words) is None]
+    images = any(part.get("type") in {"image", "document"} for part in parts)
     if results or not (others or images):
         return
     kind = prompt_kind(entry, others[0] if others else "")
@@ -207,8 +205,8 @@ def _system(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterato
     subtype = entry.get("subtype")
     if subtype == "api_error":
         chain.api_error(entry, stamp_ns, position)
-    elif subtype in {"compact_boundary", "microcompact_boundary"}:
-        yield from chain.compaction(entry, stamp_ns, position, micro=subtype == "microcompact_boundary")
+    elif subtype in {FULL, MICRO}:
+        yield from chain.compaction(entry, stamp_ns, position)
     elif subtype == "stop_hook_summary":
         chain.stop_hooks(entry, stamp_ns)
     elif subtype == "turn_duration":
@@ -218,9 +216,8 @@ def _system(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterato
 def _mcp_progress(call: Call, data: Entry, stamp_ns: int) -> None:
     if data.get("status") == "started":
         call.mcp_started_ns = stamp_ns
-    elapsed = data.get("elapsedTimeMs")
-    if isinstance(elapsed, int | float):
-        call.mcp_elapsed_ns = int(elapsed * MILLISECOND)
+    if (elapsed_ns := milliseconds(data, "elapsedTimeMs")) is not None:
+        call.mcp_elapsed_ns = elapsed_ns
 
 
 def _running(call: Call, stamp_ns: int) -> None:
@@ -229,8 +226,8 @@ def _running(call: Call, stamp_ns: int) -> None:
 
 def _cost(entry: Entry, position: int) -> Iterator[Span]:
     """The client's own running total of the session."""
-    start, duration, cost = entry.get("startTime"), entry.get("totalDuration"), entry.get("totalCostUSD")
-    if not (isinstance(start, int | float) and isinstance(duration, int | float) and isinstance(cost, int | float)):
+    start, duration, cost = number(entry, "startTime"), milliseconds(entry, "totalDuration"), number(entry, "totalCostUSD")
+    if start is None or duration is None or cost is None:
         return
     start_ns = int(start * MILLISECOND)
     yield Span(
@@ -239,7 +236,7 @@ def _cost(entry: Entry, position: int) -> Iterator[Span]:
         Boundary.SESSION,
         session_of(entry),
         start_ns,
-        start_ns + int(duration * MILLISECOND),
+        start_ns + duration,
         name="cost-state",
         attributes={semconv.COST_USD: float(cost)},
         position=position,

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Final
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
-from tracekit.model.redact import error_text
+from tracekit.sources.fields import mapping, text, whole
+from tracekit.sources.transcript.attempt import Attempt, Failure
+from tracekit.sources.transcript.entries import Entry
 from tracekit.sources.transcript.timing import BLOCK_LATE_NS, REQUEST_AFTER_NS, REQUEST_BEFORE_NS, last_block_estimate, waits_for_message
 
-_USAGE = (
+_USAGE: Final = (
     ("input_tokens", semconv.INPUT_TOKENS),
     ("output_tokens", semconv.OUTPUT_TOKENS),
     ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
@@ -29,32 +31,6 @@ class Block:
 
 
 @dataclass(slots=True)
-class Attempt:
-    """One `api-request` line: the client is about to send a request."""
-
-    id: str
-    stamp_ns: int
-    position: int
-    model: str
-    query_source: str
-    closed: bool = False
-    """A failure of this attempt has been reported."""
-
-
-@dataclass(slots=True)
-class Failure:
-    """One `api_error` line: an attempt failed and the client will try again."""
-
-    key: str
-    stamp_ns: int
-    position: int
-    retry_ns: int
-    attributes: dict[str, Value]
-    began_ns: int | None = None
-    """When its `api-request` line was written, in clients that write one."""
-
-
-@dataclass(slots=True)
 class Response:
     """The lines of one message id."""
 
@@ -69,14 +45,14 @@ class Response:
     stop_reason: str | None = None
     query_source: str = ""
     attempt: Attempt | None = None
-    blocks: list[Block] = field(default_factory=list)
-    usage: dict[str, int] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list[Block])
+    usage: dict[str, int] = field(default_factory=dict[str, int])
+    failures: list[Failure] = field(default_factory=list[Failure])
     results_early: bool = False
     """Some tool's result stands before the last block: the client starts tools during the stream."""
     ended_ns: int | None = None
     """The response had ended by then at the latest."""
-    error: dict[str, Value] = field(default_factory=dict)
+    error: dict[str, Value] = field(default_factory=dict[str, Value])
     error_stamp_ns: int | None = None
     cut: str | None = None
     open: bool = False
@@ -98,11 +74,19 @@ class Response:
         """Stamp of the last block, or of the error."""
         return max((block.stamp_ns for block in self.blocks), default=self.first_ns)
 
-    def count_usage(self, usage: dict[str, Any]) -> None:
-        """Keep the largest value of each field: every line repeats the usage, early ones with less."""
+    def answers(self, attempt: Attempt | None) -> None:
+        """This is what became of the attempt that an `api-request` line announced."""
+        self.attempt = attempt
+        self.query_source = attempt.query_source if attempt else ""
+
+    def hear(self, message: Entry) -> None:
+        """Take what each line of the response repeats. Usage grows from line to line: the largest value of each field counts."""
+        self.model = text(message, "model") or self.model
+        self.stop_reason = text(message, "stop_reason") or self.stop_reason
+        usage = mapping(message, "usage")
         for name, attribute in _USAGE:
-            value = usage.get(name)
-            if isinstance(value, int) and value > self.usage.get(attribute, -1):
+            value = whole(usage, name)
+            if value is not None and value > self.usage.get(attribute, -1):
                 self.usage[attribute] = value
 
     def start(self) -> tuple[int, int]:
@@ -178,40 +162,34 @@ class Response:
         following = [failure.began_ns or failure.stamp_ns for failure in self.failures[1:]]
         following.append(self.attempt.stamp_ns if self.attempt is not None else self.first_ns)
         for number, (failure, next_ns) in enumerate(zip(self.failures, following, strict=True), start=1):
-            start = failure.began_ns - REQUEST_BEFORE_NS if failure.began_ns is not None else begins
-            latest = failure.began_ns + REQUEST_AFTER_NS if failure.began_ns is not None else failure.stamp_ns
-            start, latest = min(start, failure.stamp_ns), min(latest, failure.stamp_ns)
-            key = f"{self.key}~{number}"
+            earliest, latest = failure.start(begins)
             known: dict[str, Value] = {semconv.ATTEMPT: number, semconv.RETRY_DELAY_NS: failure.retry_ns}
-            common: dict[str, Any] = {"agent_id": agent_id, "position": failure.position}
-            yield Span(
+            attempt = Span(
                 source,
                 self.session_id,
                 Boundary.REQUEST_ATTEMPT,
-                key,
-                start,
+                f"{self.key}~{number}",
+                earliest,
                 failure.stamp_ns,
                 name=self.model,
+                agent_id=agent_id,
                 parent_key=self.key,
-                start_slack_ns=latest - start,
+                start_slack_ns=latest - earliest,
                 status=Status.ERROR,
                 attributes={**known, semconv.REQUEST_ID: failure.key, **failure.attributes},
-                **common,
+                position=failure.position,
             )
-            wait_ends = max(failure.stamp_ns, min(failure.stamp_ns + failure.retry_ns, next_ns))
-            yield Span(
-                source,
-                self.session_id,
-                Boundary.RETRY_WAIT,
-                key,
-                failure.stamp_ns,
-                wait_ends,
+            yield attempt
+            begins = max(failure.stamp_ns, min(failure.stamp_ns + failure.retry_ns, next_ns))
+            yield attempt._replace(
+                boundary=Boundary.RETRY_WAIT,
+                start_ns=failure.stamp_ns,
+                end_ns=begins,
                 name="backoff",
-                parent_key=self.key,
+                start_slack_ns=0,
+                status=Status.UNSET,
                 attributes=known,
-                **common,
             )
-            begins = wait_ends
 
     def _blocks(self, source: str, agent_id: str | None, earliest: int) -> Iterator[Span]:
         begins = earliest
@@ -237,41 +215,3 @@ class Response:
                 position=block.position,
             )
             begins = block.stamp_ns
-
-
-def failure_attributes(entry: dict[str, Any]) -> dict[str, Value]:
-    """What an `api_error` entry says of why the attempt failed, in all the shapes that clients have written."""
-    raw = entry.get("error")
-    error: dict[str, Any] = raw if isinstance(raw, dict) else {}
-    found: dict[str, Value] = {}
-    inner = _inner_error(error)
-    connection = _first_dict(error.get("connection"), error.get("cause"), entry.get("cause"))
-    if isinstance(status := error.get("status"), int):
-        found[semconv.HTTP_STATUS] = status
-    if isinstance(kind := inner.get("type"), str):
-        found[semconv.ERROR_TYPE] = kind
-    if isinstance(code := connection.get("code"), str):
-        found[semconv.ERROR_CODE] = code
-        found.setdefault(semconv.ERROR_TYPE, code)
-    text = error.get("formatted") or error.get("message") or inner.get("message") or connection.get("message") or code
-    if isinstance(text, str):
-        found[semconv.ERROR_TEXT] = error_text(text)
-    if not found:
-        # Up to 2.1.17 an Error object lost all its fields when it was written: a network error leaves `{}`.
-        found[semconv.ERROR_TYPE] = "no_details"
-    for name, attribute in (("retryAttempt", semconv.ATTEMPT), ("maxRetries", semconv.MAX_RETRIES)):
-        if isinstance(value := entry.get(name), int):
-            found[attribute] = value
-    return found
-
-
-def _first_dict(*candidates: object) -> dict[str, Any]:
-    return next((candidate for candidate in candidates if isinstance(candidate, dict) and candidate), {})
-
-
-def _inner_error(error: dict[str, Any]) -> dict[str, Any]:
-    """Clients have wrapped the API's error once or twice: `{"error": {"error": {"type": …}}}`."""
-    inner = error.get("error")
-    while isinstance(inner, dict) and isinstance(inner.get("error"), dict):
-        inner = inner["error"]
-    return inner if isinstance(inner, dict) else {}

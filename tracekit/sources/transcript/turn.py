@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
+from tracekit.sources.transcript.attempt import Attempt, Failure
 from tracekit.sources.transcript.call import Call
 from tracekit.sources.transcript.hook import HookRun
-from tracekit.sources.transcript.response import Attempt, Failure, Response
+from tracekit.sources.transcript.response import Response
 from tracekit.sources.transcript.timing import REQUEST_AFTER_NS, REQUEST_BEFORE_NS, waits_for_message
 
 
@@ -24,12 +25,12 @@ class Turn:
     attributes: dict[str, Value]
     last_ns: int = 0
     prompt_id: str | None = None
-    responses: dict[str, Response] = field(default_factory=dict)
-    calls: dict[str, Call] = field(default_factory=dict)
-    hooks: dict[str, HookRun] = field(default_factory=dict)
-    attempts: list[Attempt] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    others: list[Span] = field(default_factory=list)
+    responses: dict[str, Response] = field(default_factory=dict[str, Response])
+    calls: dict[str, Call] = field(default_factory=dict[str, Call])
+    hooks: dict[str, HookRun] = field(default_factory=dict[str, HookRun])
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
+    failures: list[Failure] = field(default_factory=list[Failure])
+    others: list[Span] = field(default_factory=list[Span])
     interrupts: int = 0
     interrupted: str | None = None
     waits_for_model: bool = True
@@ -38,6 +39,8 @@ class Turn:
     """The client said that the turn is over."""
     compacting: bool = False
     """Begun by a manual compaction whose command is still to come."""
+    request_ids: set[str] = field(default_factory=set[str])
+    """Of its responses: a redacted or repeated one names no second."""
 
     def __post_init__(self) -> None:
         self.last_ns = max(self.last_ns, self.start_ns)
@@ -51,6 +54,25 @@ class Turn:
     def touch(self, stamp_ns: int) -> None:
         """Something of this turn happened."""
         self.last_ns = max(self.last_ns, stamp_ns)
+
+    def saw(self, stamp_ns: int, *, waits_for_model: bool) -> None:
+        """Something happened after which the model owes the next byte, or does not."""
+        self.waits_for_model = waits_for_model
+        self.touch(stamp_ns)
+
+    def attempt_answered(self, reference: object = None) -> Attempt | None:
+        """Close the attempt that this is the answer to: the one that is referred to, else the last that is open."""
+        for attempt in reversed(self.attempts):
+            if attempt.closed or (reference is not None and attempt.id != reference):
+                continue
+            attempt.closed = True
+            return attempt
+        return None
+
+    @property
+    def last_response(self) -> Response | None:
+        """The response whose last block, or error, came last."""
+        return max(self.responses.values(), key=lambda response: response.last_ns, default=None)
 
     @property
     def pending(self) -> bool:

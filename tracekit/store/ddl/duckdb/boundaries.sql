@@ -14,7 +14,7 @@ WITH edges AS (
         ANTI JOIN copies USING (session_id, boundary, key)
     ) AS witnesses
     -- A parent's mirror of its sub-agent is no second opinion: it counts where the agent's own witness is missing.
-    WHERE rank < 6 OR best_rank = 6
+    WHERE rank < 7 OR best_rank = 7
 ),
 fused AS (
     SELECT

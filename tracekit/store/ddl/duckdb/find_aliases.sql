@@ -46,4 +46,9 @@ ranked AS (
 )
 SELECT session_id, key, canonical FROM request_aliases
 UNION ALL
+-- Recorders open a thing before its name is known, and say at its end how they had called it.
+SELECT DISTINCT session_id, attributes['tracekit.opened_as'], key
+FROM spans
+WHERE source IN ('gateway', 'mcp_tap', 'hooks', 'stamps') AND attributes['tracekit.opened_as'] IS NOT NULL
+UNION ALL
 SELECT session_id, turn_key, canonical FROM ranked WHERE n = 1;

@@ -5,8 +5,8 @@ WITH met AS (
     SELECT
         spans.* REPLACE (COALESCE(own.canonical, spans.key) AS key, COALESCE(parent.canonical, spans.parent_key) AS parent_key),
         CASE source
-            WHEN 'stamps' THEN 0 WHEN 'gateway' THEN 1 WHEN 'otel' THEN 2 WHEN 'hooks' THEN 3
-            WHEN 'stream_json' THEN 4 WHEN 'transcript' THEN 5 ELSE 6
+            WHEN 'stamps' THEN 0 WHEN 'gateway' THEN 1 WHEN 'mcp_tap' THEN 2 WHEN 'otel' THEN 3 WHEN 'hooks' THEN 4
+            WHEN 'stream_json' THEN 5 WHEN 'transcript' THEN 6 ELSE 7
         END AS rank
     FROM spans
     LEFT JOIN aliases AS own ON own.session_id = spans.session_id AND own.key = spans.key

@@ -1,0 +1,165 @@
+"""The corridor between recorders and the store: observations as flat JSON lines, one append-only file a process.
+
+Any number of processes write, each to a file of its own; whoever ingests reads what ends in a newline. A line is written with one
+system call, so that a reader sees it whole or not at all; a torn last line, left by a crash, is legal and waits.
+
+A thing that lasts is written twice: when it begins (`end_ns` null) and when it ends, whole. The store tells the closed observation
+instead of the open one; what never ended stays open, which is what a stuck session is made of. Where the name of a thing is known
+only at its end, the closing record says under which name it was opened (`semconv.OPENED_AS`).
+"""
+
+import base64
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Self
+
+from tracekit.model import Span, Value
+
+SUFFIX: Final = ".spool.jsonl"
+ROTATE_BYTES: Final = 32 * 1024 * 1024
+"""Size from which a file is continued in another."""
+
+
+class Sync(StrEnum):
+    """When a record is on the disk for sure."""
+
+    NEVER = "never"
+    """When the operating system writes it: survives a crash of the process, not of the machine."""
+    ALWAYS = "always"
+    """Before `write` returns."""
+
+
+def spool_folder() -> Path:
+    """Where recorders write: `TRACEKIT_SPOOL`, else a folder beside the default store."""
+    if place := os.environ.get("TRACEKIT_SPOOL"):
+        return Path(place)
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "tracekit" / "spool"
+
+
+def span_row(span: Span) -> dict[str, Any]:
+    """A span as the flat row that the store loads."""
+    row: dict[str, Any] = {
+        "source": span.source,
+        "session_id": span.session_id,
+        "agent_id": span.agent_id,
+        "boundary": span.boundary,
+        "key": span.key,
+        "parent_key": span.parent_key,
+        "name": span.name,
+        "start_ns": span.start_ns,
+        "start_slack_ns": span.start_slack_ns,
+        "end_ns": span.end_ns,
+        "end_slack_ns": span.end_slack_ns,
+        "status": span.status,
+        "attributes": {name: value if type(value) is str else as_text(value) for name, value in span.attributes.items()},
+    }
+    if span.events:
+        row["events"] = json.dumps([[event.time_ns, event.name, dict(event.attributes)] for event in span.events])
+    return row
+
+
+def as_text(value: Value) -> str:
+    """An attribute's value as the store keeps it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+class Spool:
+    """One process's file of records. Safe for several threads; never shared between processes.
+
+    Args:
+        folder: Where the files are.
+        name: What writes: the beginning of the files' names.
+        sync: When a record must be on the disk.
+        rotate_bytes: Size from which the next record goes to a new file.
+        clock: Gives Unix nanoseconds, for the files' names.
+
+    Raises:
+        OSError: From `write`, when the record cannot be kept. A recorder passes the traffic on all the same.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str,
+        *,
+        sync: Sync = Sync.NEVER,
+        rotate_bytes: int = ROTATE_BYTES,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self._folder = folder
+        self._name = name
+        self._sync = sync
+        self._rotate_bytes = rotate_bytes
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._handle: int | None = None
+        self._written = 0
+        self._number = 0
+        self._process = os.getpid()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, span: Span) -> None:
+        """Keep an observation: an open one, or a closed one."""
+        self.append(span_row(span))
+
+    def write_body(self, signal: str, body: bytes, *, content_type: str, received_ns: int) -> None:
+        """Keep a request body as it came, to be understood when it is loaded."""
+        encoded = base64.b64encode(body).decode("ascii")
+        self.append({"signal": signal, "content_type": content_type, "received_ns": received_ns, "body": encoded})
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Keep one record, in one write."""
+        line = json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode("ascii") + b"\n"
+        with self._lock:
+            handle = self._file(len(line))
+            written = os.write(handle, line)
+            self._written += written
+            if written < len(line):
+                # A torn line ends here; the next record must not continue it.
+                os.close(handle)
+                self._handle = None
+                message = "the disk took only a part of a record"
+                raise OSError(message)
+            if self._sync is Sync.ALWAYS:
+                os.fdatasync(handle)
+
+    def sync(self) -> None:
+        """Return when all that was written is on the disk."""
+        with self._lock:
+            if self._handle is not None:
+                os.fdatasync(self._handle)
+
+    def close(self) -> None:
+        """End the file. A later write begins another."""
+        with self._lock:
+            if self._handle is not None:
+                os.close(self._handle)
+                self._handle = None
+
+    def _file(self, size: int) -> int:
+        """The file for the next record: a new one after a fork, at the first record, and when the last one is full."""
+        if self._process != os.getpid():
+            self._process, self._handle = os.getpid(), None
+        if self._handle is not None and self._written and self._written + size > self._rotate_bytes:
+            os.close(self._handle)
+            self._handle = None
+        if self._handle is None:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._number += 1
+            name = f"{self._name}-{self._process}-{self._clock()}-{self._number}{SUFFIX}"
+            self._handle = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._written = 0
+        return self._handle
