@@ -25,7 +25,7 @@ from tests.sources.stream_json.told import (
     words,
 )
 from tracekit.model import Boundary, Status, semconv
-from tracekit.sources.transcript.call import digest, json_bytes
+from tracekit.sources.digest import digest, json_bytes
 
 
 def test_a_tool_call_is_a_schedule_and_an_execution_somewhere_in_it() -> None:
