@@ -77,7 +77,7 @@ def overlap(store: SpanStore, scope: Scope = EVERYTHING, *, by: str = "request")
     return [_summed(members, session_id=session_id, model=model) for (session_id, model), members in groups.items()]
 
 
-def _missed(row: dict[str, Any]) -> dict[str, int | None]:
+def _missed(row: dict[str, Any]) -> dict[str, Any]:
     """Share missed time out among what filled the gap; the remainder of the division is dispatch."""
     could, hidden, gap = row["could_hide_best_ns"], row["hidden_best_ns"], row["gap_ns"]
     if could is None or hidden is None or gap is None:

@@ -51,7 +51,7 @@ def stuck(store: SpanStore, scope: Scope = EVERYTHING, *, as_of_ns: int) -> Sequ
         scope: Bounds; a wait counts by its beginning.
         as_of_ns: The moment to which ages are counted.
     """
-    found = []
+    found: list[Stuck] = []
     for row in ask(store, "stuck", scope):
         judged = _judge(row)
         age = max(0, as_of_ns - row["since_ns"])

@@ -51,7 +51,7 @@ def _grouped(rows: list[dict[str, Any]], key: Callable[[dict[str, Any]], tuple[s
     groups: dict[tuple[str | None, str | None, int], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)
-    found = []
+    found: list[Tokens] = []
     for (session_id, model, partial), members in groups.items():
         sums = {name: sum(row[name] for row in members) for name in _COUNTS}
         names = {"session_id": session_id, "agent_id": None, "agent_type": None, "model": model}

@@ -1,7 +1,7 @@
 """What every command that asks a question does: open the store, and turn the options into a scope."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from tracekit.analysis.scope import Scope
@@ -31,7 +31,7 @@ def question(
     since: str | None = None,
     until: str | None = None,
     project: str | None = None,
-) -> Iterator[tuple[SpanStore, Scope]]:
+) -> Generator[tuple[SpanStore, Scope]]:
     """Lease the store for one answer, with the scope that the options mean."""
     with open_store(store) as opened:
         yield opened, scope_of(opened, session=session, since=since, until=until, project=project)

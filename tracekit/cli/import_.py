@@ -1,7 +1,7 @@
 """`tracekit import`: bring sessions into the store."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -61,7 +61,7 @@ def _present(roots: list[Path]) -> list[Path]:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
+def _progress() -> Generator[Callable[[int, int], None] | None]:
     """A bar on a terminal, nothing elsewhere."""
     if not sys.stderr.isatty():
         yield None

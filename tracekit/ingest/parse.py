@@ -4,12 +4,13 @@ Runs in processes of its own, so nothing here may load the warehouse.
 """
 
 import hashlib
+import json
 import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import orjson
 
@@ -69,10 +70,10 @@ class Parsed:
     """The outcome of a job."""
 
     segment: str
-    reads: list[Read] = field(default_factory=list)
-    problems: list[tuple[int, int, int, str, str]] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list[Read])
+    problems: list[tuple[int, int, int, str, str]] = field(default_factory=list[tuple[int, int, int, str, str]])
     spans: int = 0
-    sessions: set[str] = field(default_factory=set)
+    sessions: set[str] = field(default_factory=set[str])
 
 
 def file_id(path: str) -> int:
@@ -244,15 +245,7 @@ def span_line(span: Span, file: int) -> bytes:
     try:
         return orjson.dumps(row) + b"\n"
     except TypeError:  # lone surrogates in a name
-        return orjson.dumps(_clean(row)) + b"\n"
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_clean(name): _clean(item) for name, item in value.items()}
-    return value
+        return json.dumps(row, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 def now_ns() -> int:

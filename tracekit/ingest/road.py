@@ -35,19 +35,19 @@ class Imported:
     files_found: int = 0
     files_read: int = 0
     files_unchanged: int = 0
-    files_unknown: list[str] = field(default_factory=list)
+    files_unknown: list[str] = field(default_factory=list[str])
     """Files in none of the known forms."""
-    files_late: list[str] = field(default_factory=list)
+    files_late: list[str] = field(default_factory=list[str])
     """Files that another import has read meanwhile."""
     bytes_read: int = 0
     entries: int = 0
     """JSON objects, or OTLP bodies, in the files that were read."""
     spans: int = 0
-    sessions: set[str] = field(default_factory=set)
-    forms: Counter[str] = field(default_factory=Counter)
-    problems: Counter[str] = field(default_factory=Counter)
+    sessions: set[str] = field(default_factory=set[str])
+    forms: Counter[str] = field(default_factory=Counter[str])
+    problems: Counter[str] = field(default_factory=Counter[str])
     """By reason, of the files that were read now."""
-    problem_lines: list[tuple[str, int, str, str]] = field(default_factory=list)
+    problem_lines: list[tuple[str, int, str, str]] = field(default_factory=list[tuple[str, int, str, str]])
     """(path, line, reason, detail) of each."""
 
 

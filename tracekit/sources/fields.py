@@ -1,7 +1,7 @@
 """Reading foreign objects without trusting them: a field of the wrong kind is a field that is not there."""
 
 import math
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from tracekit.sources.timestamps import MILLISECOND, SECOND
 
@@ -12,6 +12,11 @@ _WHOLE_LIMIT: Final = 1 << 63
 
 LONGEST_NS: Final = 10 * 366 * 24 * 60 * 60 * SECOND
 """No duration is longer: what says so was written in another unit, or is broken."""
+
+
+def is_object(value: object) -> TypeGuard[Object]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
 
 
 def text(value: Object, *names: str) -> str | None:
@@ -58,7 +63,7 @@ def mapping(value: Object, name: str) -> Object:
 
 def objects_in(value: Object, name: str) -> list[Object]:
     """The objects of a field that is a list."""
-    return [item for item in list_in(value, name) if isinstance(item, dict)]
+    return [item for item in list_in(value, name) if is_object(item)]
 
 
 def list_in(value: Object, name: str) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import orjson
 
 from tracekit.model import Problem
+from tracekit.sources.fields import Object, is_object
 
 LINE_LIMIT: Final = 64 * 1024 * 1024
 """Bytes of one line that are still read. The longest line seen in a real transcript is 1 MB."""
@@ -57,7 +58,7 @@ def _skip_line(handle: BinaryIO) -> int:
     return skipped
 
 
-def objects(line: Line) -> list[tuple[int, dict[str, Any]]] | Problem:
+def objects(line: Line) -> list[tuple[int, Object]] | Problem:
     """Parse a line into the JSON objects on it, each with its byte offset in the file.
 
     Usually one. Two objects glued together, as in files that were restored without their last newline, are two.
@@ -67,10 +68,10 @@ def objects(line: Line) -> list[tuple[int, dict[str, Any]]] | Problem:
         value = orjson.loads(line.raw)
     except orjson.JSONDecodeError:
         return _slowly(line)
-    return [(line.position, value)] if isinstance(value, dict) else _not_an_object(line, value)
+    return [(line.position, value)] if is_object(value) else _not_an_object(line, value)
 
 
-def _slowly(line: Line) -> list[tuple[int, dict[str, Any]]] | Problem:
+def _slowly(line: Line) -> list[tuple[int, Object]] | Problem:
     """Read what orjson refuses: a byte order mark, blank lines, glued objects, lone surrogates, NaN."""
     raw = line.raw.removeprefix(_BOM) if line.position == 0 else line.raw
     if not raw.strip(b" \t\r\n"):
@@ -81,7 +82,7 @@ def _slowly(line: Line) -> list[tuple[int, dict[str, Any]]] | Problem:
         text = raw.decode()
     except UnicodeDecodeError as error:
         return Problem(line.number, line.position, "not UTF-8", str(error.reason))
-    found: list[tuple[int, dict[str, Any]]] = []
+    found: list[tuple[int, Object]] = []
     offset, at, seen = line.position + len(line.raw) - len(raw), 0, 0
     while at < len(text):
         if text[at] in " \t\r\n":
@@ -92,7 +93,7 @@ def _slowly(line: Line) -> list[tuple[int, dict[str, Any]]] | Problem:
         except (json.JSONDecodeError, RecursionError) as error:
             return _broken(line, error)
         offset, seen = offset + len(text[seen:at].encode(errors="surrogatepass")), at
-        if not isinstance(value, dict):
+        if not is_object(value):
             return _not_an_object(line, value)
         found.append((offset, value))
         at = end

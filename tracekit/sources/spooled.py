@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from tracekit.model import Problem, Span
+from tracekit.sources.fields import is_object
 from tracekit.sources.lines import Line
 from tracekit.sources.otlp import read_group
 
@@ -39,7 +40,7 @@ def read_rows(lines: Iterable[Line | Problem]) -> Iterator[tuple[Line, str] | Pr
             # A recorder writes a line at once: one without its newline is still being written, or was torn by a crash.
             yield Problem(line.number, line.position, "truncated line" if line.ended else "unfinished last line", error.msg)
             continue
-        if isinstance(row, dict) and row.keys() >= _ROW:
+        if is_object(row) and row.keys() >= _ROW:
             yield line, str(row["session_id"])
         else:
             yield Problem(line.number, line.position, "not a spool record")
