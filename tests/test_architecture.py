@@ -64,7 +64,12 @@ def test_no_room_of_the_agents_process_escapes_its_contract(contracts: list[dict
     assert (_rooms() & (FOUNDATION | IN_THE_AGENT)) - light == set()
 
 
-@pytest.mark.parametrize("module", ["tracekit", "tracekit.model", "tracekit.sources"])
+def test_exporters_are_kept_from_every_room_but_the_model(contracts: list[dict[str, Any]]) -> None:
+    (contract,) = [contract for contract in contracts if contract.get("source_modules") == ["tracekit_exporters"]]
+    assert _rooms() - FOUNDATION == set(contract["forbidden_modules"])
+
+
+@pytest.mark.parametrize("module", ["tracekit", "tracekit.model", "tracekit.sources", "tracekit.spool"])
 def test_a_light_import_stays_light(module: str) -> None:
     script = f"import sys, {module}; print(*sorted(set({WAREHOUSE!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
