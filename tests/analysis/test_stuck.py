@@ -1,0 +1,160 @@
+"""What a session waits for: the open boundary, since when, how certain, and what is no wait at all."""
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.analysis.cases import in_one_store
+from tracekit.analysis.scope import Scope
+from tracekit.analysis.stuck import Stuck, stuck
+from tracekit.model import Boundary, Source, Span, semconv
+from tracekit.testing import memory_store, request, span, tool, turn
+
+SECOND = 1_000_000_000
+BY_TRANSCRIPT: dict[str, Any] = {"source": Source.TRANSCRIPT}
+BY_STREAM: dict[str, Any] = {"source": Source.STREAM_JSON}
+
+
+def waits(last_seen_ns: int = 50, **fields: Any) -> Span:
+    return turn(0, None, attributes={semconv.LAST_SEEN_NS: last_seen_ns}, **fields)
+
+
+def open_call(boundary: Boundary, start_ns: int = 30, **fields: Any) -> Span:
+    return span(boundary, "toolu_1", start_ns, None, **{"name": "Bash"} | fields)
+
+
+def block(**fields: Any) -> Span:
+    return span(Boundary.STREAM_EVENT, "msg_1#0", 30, 40, parent_key="req_1", **fields)
+
+
+class Wait(NamedTuple):
+    verdict: str
+    boundary: str
+    certainty: str
+    since_ns: int
+
+
+CASES: dict[str, tuple[list[Span], list[Wait]]] = {
+    # Nothing is owed
+    "nothing at all": ([], []),
+    "a turn that ended": ([turn(0, 100), *tool(10, 10, 50)], []),
+    "an open call of a turn that ended": ([turn(0, 100), open_call(Boundary.TOOL_SCHEDULE)], []),
+    "an open turn before the last one": ([turn(0, None), turn(200, 300, key="turn_2")], []),
+    "an open call outside any turn": ([open_call(Boundary.TOOL_EXECUTION)], []),
+    "an open call from before the turn": (
+        [turn(50, None), open_call(Boundary.TOOL_EXECUTION, 10)],
+        [Wait("model or nobody", "turn", "unknown", 50)],
+    ),
+    "what only a mirror shows": ([waits(source=Source.PROGRESS, agent_id="a1")], []),
+    # Somebody owes the next byte
+    "an open turn with nothing in it": ([waits()], [Wait("model or nobody", "turn", "unknown", 50)]),
+    "a turn of which nothing more was seen": ([turn(7, None)], [Wait("model or nobody", "turn", "unknown", 7)]),
+    "a request that a transcript announced": (
+        [waits(), request(20, None, start_slack_ns=5, **BY_TRANSCRIPT)],
+        [Wait("model", "model_request", "likely", 25)],
+    ),
+    "a request that a stream announced": ([waits(), request(20, None, **BY_STREAM)], [Wait("first byte", "model_request", "certain", 20)]),
+    "a response whose first byte came": (
+        [waits(), request(20, None, attributes={semconv.FIRST_BYTE_NS: 25})],
+        [Wait("mid-stream", "model_request", "certain", 20)],
+    ),
+    "a response of which a block came": (
+        [waits(), request(20, None, **BY_STREAM), block(**BY_STREAM)],
+        [Wait("mid-stream", "model_request", "certain", 20)],
+    ),
+    "two sightings of one request, of which one saw more": (
+        [waits(), request(20, None, key="uuid", **BY_TRANSCRIPT), request(22, None, **BY_STREAM), block(**BY_STREAM)],
+        [Wait("mid-stream", "model_request", "certain", 22)],
+    ),
+    # A tool
+    "a call that only a transcript shows": (
+        [waits(), open_call(Boundary.TOOL_SCHEDULE, **BY_TRANSCRIPT)],
+        [Wait("tool", "tool_schedule", "likely", 30)],
+    ),
+    "a tool that began": ([waits(), open_call(Boundary.TOOL_EXECUTION)], [Wait("tool", "tool_execution", "certain", 30)]),
+    "a call as schedule and execution is told once, by the innermost": (
+        [waits(), open_call(Boundary.TOOL_SCHEDULE, 20), open_call(Boundary.TOOL_EXECUTION)],
+        [Wait("tool", "tool_execution", "certain", 30)],
+    ),
+    "a call that waits for permission": (
+        [waits(), open_call(Boundary.TOOL_SCHEDULE, 20), open_call(Boundary.PERMISSION_WAIT)],
+        [Wait("permission", "permission_wait", "certain", 30)],
+    ),
+    "a call to a server": (
+        [waits(), open_call(Boundary.TOOL_SCHEDULE, 20), open_call(Boundary.TOOL_EXECUTION), open_call(Boundary.MCP_CALL, 35)],
+        [Wait("mcp call", "mcp_call", "likely", 35)],
+    ),
+    "a permission that was given does not hide the tool": (
+        [waits(), open_call(Boundary.TOOL_EXECUTION), span(Boundary.PERMISSION_WAIT, "toolu_1", 20, 30)],
+        [Wait("tool", "tool_execution", "certain", 30)],
+    ),
+    "two tools": (
+        [waits(), *(open_call(Boundary.TOOL_EXECUTION, start)._replace(key=f"toolu_{start}") for start in (30, 40))],
+        [Wait("tool", "tool_execution", "certain", 30), Wait("tool", "tool_execution", "certain", 40)],
+    ),
+    "one tool of two came back": (
+        [waits(), *tool(20, 20, 40), open_call(Boundary.TOOL_EXECUTION)._replace(key="toolu_2")],
+        [Wait("tool", "tool_execution", "certain", 30)],
+    ),
+    "a tool whose own timeout has passed": (
+        [waits(30 + 2 * SECOND), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: SECOND})],
+        [Wait("tool past its timeout", "tool_execution", "certain", 30)],
+    ),
+    "a tool within its own timeout": (
+        [waits(30 + SECOND), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: SECOND})],
+        [Wait("tool", "tool_execution", "certain", 30)],
+    ),
+    # Others
+    "a hook": ([waits(), span(Boundary.HOOK_REPLY, "run", 30, None)], [Wait("hook", "hook_reply", "certain", 30)]),
+    "a server that does not answer": (
+        [waits(), span(Boundary.MCP_CONNECTION, "s@1", 30, None)],
+        [Wait("mcp connection", "mcp_connection", "certain", 30)],
+    ),
+    "a wait to retry": ([waits(), span(Boundary.RETRY_WAIT, "req_1~1", 30, None)], [Wait("retry wait", "retry_wait", "certain", 30)]),
+    "a compaction": ([waits(), span(Boundary.COMPACTION, "uuid", 30, None)], [Wait("compaction", "compaction", "certain", 30)]),
+    # Agents
+    "a sub-agent's tool, and the parent's call that waits for it": (
+        [
+            waits(),
+            open_call(Boundary.TOOL_EXECUTION, 10, name="Task"),
+            waits(key="task", agent_id="a1"),
+            open_call(Boundary.TOOL_EXECUTION, 40, agent_id="a1")._replace(key="toolu_2"),
+        ],
+        [Wait("tool", "tool_execution", "certain", 10), Wait("tool", "tool_execution", "certain", 40)],
+    ),
+}
+NOW = 10 * SECOND
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, list[Stuck]]:
+    found: dict[str, list[Stuck]] = {name: [] for name in CASES}
+    with memory_store(in_one_store({name: spans for name, (spans, _) in CASES.items()})) as store:
+        for one in stuck(store, as_of_ns=NOW):
+            found[one.session_id].append(one)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_open_is_named(name: str, found: dict[str, list[Stuck]]) -> None:
+    assert [Wait(one.verdict, one.boundary, one.certainty, one.since_ns) for one in found[name]] == CASES[name][1]
+    assert all(one.age_ns == NOW - one.since_ns for one in found[name])
+    assert all(one.because for one in found[name])
+
+
+def test_where_a_witness_is_missing_it_is_named(found: dict[str, list[Stuck]]) -> None:
+    (unknown,) = found["an open turn with nothing in it"]
+    (call,) = found["a call that only a transcript shows"]
+    assert "gateway" in unknown.because
+    assert "PermissionRequest" in call.because
+
+
+def test_agents_are_told_apart(found: dict[str, list[Stuck]]) -> None:
+    assert [one.agent_id for one in found["a sub-agent's tool, and the parent's call that waits for it"]] == [None, "a1"]
+
+
+def test_no_age_is_negative_and_a_wait_counts_by_its_beginning() -> None:
+    with memory_store([waits(), open_call(Boundary.TOOL_EXECUTION)]) as store:
+        (early,) = stuck(store, as_of_ns=10)
+        inside, outside = (stuck(store, Scope(since_ns=since), as_of_ns=NOW) for since in (30, 31))
+    assert (early.age_ns, early.last_seen_ns, len(inside), len(outside)) == (0, 50, 1, 0)
