@@ -8,13 +8,8 @@ WITH edges AS (
         end_ns - end_slack_ns AS earliest_end_ns,
         start_slack_ns * 8 + rank AS start_order,
         CASE WHEN end_ns IS NULL THEN NULL ELSE end_slack_ns * 8 + rank END AS end_order
-    FROM (
-        SELECT witnesses.*, MIN(rank) OVER (PARTITION BY session_id, boundary, key) AS best_rank
-        FROM witnesses
-        ANTI JOIN copies USING (session_id, boundary, key)
-    ) AS witnesses
-    -- A parent's mirror of its sub-agent is no second opinion: it counts where the agent's own witness is missing.
-    WHERE rank < 7 OR best_rank = 7
+    FROM witnesses
+    WHERE alone = 0
 ),
 fused AS (
     SELECT
@@ -37,10 +32,7 @@ fused AS (
         ARG_MIN(end_ns, end_order) AS end_ns,
         ARG_MIN(end_slack_ns, end_order) AS end_slack_ns,
         MAX(CASE status WHEN 'error' THEN 3 WHEN 'cancelled' THEN 2 WHEN 'ok' THEN 1 ELSE 0 END) AS worst,
-        CASE
-            WHEN COUNT(*) = 1 THEN ANY_VALUE(attributes)
-            ELSE LIST_REDUCE(LIST(attributes ORDER BY rank DESC), lambda a, b: MAP_CONCAT(a, b))
-        END AS attributes
+        LIST_REDUCE(LIST(attributes ORDER BY rank DESC), lambda a, b: MAP_CONCAT(a, b)) AS attributes
     FROM edges
     GROUP BY session_id, boundary, key
 )
@@ -63,4 +55,27 @@ SELECT
     witness_count,
     GREATEST(start_low - start_high, 0) AS start_disagreement_ns,                           -- gap between the witnesses' bounds
     GREATEST(COALESCE(end_low - end_high, 0), 0) AS end_disagreement_ns
-FROM fused;
+FROM fused
+UNION ALL
+-- What one witness alone saw stands as that witness saw it: by far the most rows, and the cheap way.
+SELECT
+    session_id,
+    agent_id,
+    boundary,
+    key,
+    parent_key,
+    name,
+    start_ns,
+    start_slack_ns,
+    end_ns,
+    CASE WHEN end_ns IS NULL THEN 0 ELSE end_slack_ns END,
+    status,
+    attributes,
+    source,
+    CASE WHEN end_ns IS NULL THEN NULL ELSE source END,
+    source,
+    1,
+    0,
+    0
+FROM witnesses
+WHERE alone = 1;

@@ -1,5 +1,9 @@
 -- The best observation that each witness has of each boundary: a closed one before an open one, a later end before an
--- earlier one (a longer copy of the same file knows more). `rank` orders the witnesses, the best first.
+-- earlier one (a longer copy of the same file knows more). Copies of another session's entries are left out.
+--
+-- rank   orders the witnesses, the best first
+-- alone  1: no other witness that counts saw this boundary. A parent's mirror of its sub-agent (progress) is no second opinion:
+--        it counts where the agent's own witness is missing.
 CREATE VIEW witnesses AS
 WITH met AS (
     SELECT
@@ -11,15 +15,21 @@ WITH met AS (
     FROM spans
     LEFT JOIN aliases AS own ON own.session_id = spans.session_id AND own.key = spans.key
     LEFT JOIN aliases AS parent ON parent.session_id = spans.session_id AND parent.key = spans.parent_key
-)
-SELECT * EXCLUDE (n)
-FROM (
+),
+compared AS (
     SELECT
         met.*,
         ROW_NUMBER() OVER (
             PARTITION BY session_id, boundary, key, source
             ORDER BY CASE WHEN end_ns IS NULL THEN 1 ELSE 0 END, end_ns DESC, start_ns, file_id, position
-        ) AS n
+        ) AS n,
+        MIN(rank) OVER (PARTITION BY session_id, boundary, key) AS best_rank,
+        MAX(CASE WHEN rank < 7 THEN rank END) OVER (PARTITION BY session_id, boundary, key) AS worst_rank
     FROM met
+    ANTI JOIN copies USING (session_id, boundary, key)
 )
-WHERE n = 1;
+SELECT
+    * EXCLUDE (n, best_rank, worst_rank),
+    CASE WHEN COALESCE(worst_rank, best_rank) = best_rank THEN 1 ELSE 0 END AS alone
+FROM compared
+WHERE n = 1 AND (rank < 7 OR best_rank = 7);
