@@ -135,9 +135,10 @@ unions AS (
     GROUP BY session_id, request_key, what
 ),
 lengths AS (
+    -- Where nothing has a length there is no union.
     SELECT
-        session_id,
-        request_key,
+        known.session_id,
+        known.request_key,
         COALESCE(MAX(CASE WHEN what = 'ei' THEN length END), 0) AS e_i,
         COALESCE(MAX(CASE WHEN what = 'eo' THEN length END), 0) AS e_o,
         COALESCE(MAX(CASE WHEN what = 'eb' THEN length END), 0) AS e_b,
@@ -151,8 +152,9 @@ lengths AS (
         COALESCE(MAX(CASE WHEN what = 'both_b' THEN length END), 0) AS both_b,
         COALESCE(MAX(CASE WHEN what = 'ei_so' THEN length END), 0) AS ei_so,
         COALESCE(MAX(CASE WHEN what = 'eo_si' THEN length END), 0) AS eo_si
-    FROM unions
-    GROUP BY session_id, request_key
+    FROM known
+    LEFT JOIN unions ON unions.session_id = known.session_id AND unions.request_key = known.request_key
+    GROUP BY known.session_id, known.request_key
 ),
 facts AS (
     SELECT
