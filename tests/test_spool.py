@@ -110,9 +110,15 @@ def test_a_torn_tail_waits_and_is_told(tmp_path: Path) -> None:
         assert opened.rows("SELECT * FROM problems") == []
 
 
-def test_a_disk_that_takes_a_part_of_a_record_is_an_error_and_the_next_record_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_takes_a_part_of_a_record_is_an_error_and_the_next_record_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write = os.write
-    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:20]))
+
+    def write_little(handle: int, data: bytes) -> int:
+        return write(handle, data[:20])
+
+    monkeypatch.setattr(os, "write", write_little)
     spool = Spool(tmp_path, "gateway", clock=count(1).__next__)
     with pytest.raises(OSError, match="part of a record"):
         spool.write(span("req_1", 9_000))
@@ -132,6 +138,33 @@ def test_sync_is_by_choice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with Spool(tmp_path, "b", sync=Sync.ALWAYS) as spool:
         spool.write(span("req_1"))
     assert len(synced) == 2
+
+
+def test_a_sync_reaches_files_that_are_full_already_and_the_folder_of_new_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: set[int] = set()
+
+    def note(handle: int) -> None:
+        reached.add(os.fstat(handle).st_ino)
+
+    monkeypatch.setattr(os, "fdatasync", note)
+    monkeypatch.setattr(os, "fsync", note)
+    with Spool(tmp_path, "otlp", rotate_bytes=600, clock=count(1).__next__) as spool:
+        for number in range(6):
+            spool.write(span(f"req_{number}", 9_000))
+        spool.sync()
+        assert len(files(tmp_path)) > 1
+        assert reached == {path.stat().st_ino for path in (tmp_path, *files(tmp_path))}
+        reached.clear()
+        spool.sync()
+        assert reached == {files(tmp_path)[-1].stat().st_ino}
+
+
+def test_a_sync_passes_over_files_that_were_loaded_and_removed(tmp_path: Path) -> None:
+    with Spool(tmp_path, "otlp", rotate_bytes=600, clock=count(1).__next__) as spool:
+        for number in range(6):
+            spool.write(span(f"req_{number}", 9_000))
+        files(tmp_path)[0].unlink()
+        spool.sync()
 
 
 def test_where_the_spool_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

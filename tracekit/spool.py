@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, Self
@@ -101,6 +102,9 @@ class Spool:
         self._clock = clock
         self._lock = threading.Lock()
         self._handle: int | None = None
+        self._path = folder
+        self._to_sync: set[Path] = set()
+        """Files, and the folder of new ones, that may not be on the disk yet and are not open any more."""
         self._written = 0
         self._number = 0
         self._process = os.getpid()
@@ -129,37 +133,56 @@ class Spool:
             self._written += written
             if written < len(line):
                 # A torn line ends here; the next record must not continue it.
-                os.close(handle)
-                self._handle = None
+                self._leave()
                 message = "the disk took only a part of a record"
                 raise OSError(message)
             if self._sync is Sync.ALWAYS:
-                os.fdatasync(handle)
+                self._to_disk()
 
     def sync(self) -> None:
         """Return when all that was written is on the disk."""
         with self._lock:
-            if self._handle is not None:
-                os.fdatasync(self._handle)
+            self._to_disk()
 
     def close(self) -> None:
         """End the file. A later write begins another."""
         with self._lock:
-            if self._handle is not None:
-                os.close(self._handle)
-                self._handle = None
+            self._leave()
+
+    def _to_disk(self) -> None:
+        if self._handle is not None:
+            # macOS has no fdatasync.
+            getattr(os, "fdatasync", os.fsync)(self._handle)
+        while self._to_sync:
+            path = self._to_sync.pop()
+            # One that is gone was loaded and removed meanwhile.
+            with suppress(FileNotFoundError):
+                handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+
+    def _leave(self) -> None:
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+            self._to_sync.add(self._path)
 
     def _file(self, size: int) -> int:
         """The file for the next record: a new one after a fork, at the first record, and when the last one is full."""
         if self._process != os.getpid():
             self._process, self._handle = os.getpid(), None
+            self._to_sync.clear()
         if self._handle is not None and self._written and self._written + size > self._rotate_bytes:
-            os.close(self._handle)
-            self._handle = None
+            self._leave()
         if self._handle is None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._number += 1
             name = f"{self._name}-{self._process}-{self._clock()}-{self._number}{SUFFIX}"
-            self._handle = os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._path = self._folder / name
+            self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            # A new file is not there after a crash of the machine until its folder is on the disk too.
+            self._to_sync.add(self._folder)
             self._written = 0
         return self._handle
