@@ -9,7 +9,9 @@ Entry = Object
 """One JSON object of a transcript."""
 
 _INTERRUPTS: Final = {"[Request interrupted by user]": "streaming", "[Request interrupted by user for tool use]": "tool"}
-_ECHOES: Final = ("<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>", "<bash-stdout>", "<bash-stderr>")
+_ECHOES: Final = ("<local-command-stdout>", "<local-command-stderr>", "<bash-stdout>", "<bash-stderr>")
+_CAVEAT: Final = "<local-command-caveat>"
+"""Stands before a command, and not only after one."""
 _COMMANDS: Final = ("<command-name>", "<command-message>", "<bash-input>")
 
 
@@ -21,7 +23,7 @@ def session_of(entry: Entry) -> str:
 def prompt_kind(entry: Entry, words: str) -> str | None:
     """`prompt`, `command` or `notification`; None where a user entry is no prompt."""
     hidden = entry.get("isMeta") is True or entry.get("isCompactSummary") is True or entry.get("isVisibleInTranscriptOnly") is True
-    if hidden or is_echo(words):
+    if hidden or is_echo(words) or words.startswith(_CAVEAT):
         return None
     if words.startswith(_COMMANDS):
         return "command"

@@ -23,7 +23,7 @@ _KINDS: Final = _STAMPED | {"summary", "file-history-snapshot", "queue-operation
 def looks_like_transcript(entry: Mapping[str, Any]) -> bool:
     """Whether a JSON object is an entry of a transcript."""
     kind = entry.get("type")
-    if "session_id" in entry and "sessionId" not in entry:
+    if not isinstance(kind, str) or ("session_id" in entry and "sessionId" not in entry):
         return False
     return kind in _KINDS and ("sessionId" in entry or "uuid" in entry or "leafUuid" in entry or "messageId" in entry)
 
@@ -91,11 +91,11 @@ class TranscriptReader:
             yield from chain.finish()
 
     def _entry(self, entry: Entry, position: int) -> Iterator[Span | Problem]:
-        kind = entry.get("type")
+        kind = text(entry, "type")
         if kind == "cost-state":
             yield from _cost(entry, position)
             return
-        if kind not in _STAMPED:
+        if kind is None or kind not in _STAMPED:
             return
         stamp_ns = timestamp_ns(entry.get("timestamp"))
         if stamp_ns is None:
@@ -108,7 +108,7 @@ class TranscriptReader:
             self.seen.add(uuid)
         chain = self._chain(entry)
         self.marks[position] = (self.line_number, self.entries - 1)
-        yield from self._dispatch(chain, str(kind), entry, stamp_ns, position)
+        yield from self._dispatch(chain, kind, entry, stamp_ns, position)
         if isinstance(uuid, str):
             chain.stamps[uuid] = stamp_ns
 
@@ -141,7 +141,7 @@ class TranscriptReader:
             yield from _system(chain, entry, stamp_ns, position)
         elif kind == "attachment":
             attachment = mapping(entry, "attachment")
-            if attachment.get("type") in OUTCOMES:
+            if text(attachment, "type") in OUTCOMES:
                 yield from chain.hook_ended(entry, attachment, stamp_ns, position)
         else:
             chain.api_request(entry, stamp_ns, position)
@@ -202,7 +202,7 @@ def _user(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[
 
 
 def _system(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[Span]:
-    subtype = entry.get("subtype")
+    subtype = text(entry, "subtype")
     if subtype == "api_error":
         chain.api_error(entry, stamp_ns, position)
     elif subtype in {FULL, MICRO}:
