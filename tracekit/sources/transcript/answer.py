@@ -31,8 +31,7 @@ def response_of(turn: Turn, entry: Entry, message_id: str, parent_ns: int | None
     """
     response = turn.responses.get(message_id)
     if response is None:
-        results = islice(_results_before(turn, stamp_ns), _RESULTS_IN_A_REQUEST)
-        waits_for_ns = min(max([*results, turn.start_ns if parent_ns is None else parent_ns]), stamp_ns)
+        waits_for_ns = turn.failures[0].waits_for_ns if turn.failures else waited_for(turn, parent_ns, stamp_ns)
         response = Response(message_id, session_of(entry), position, version_of(entry.get("version")), waits_for_ns)
         _begin(turn, response, entry)
     request_id = text(entry, "requestId")
@@ -40,6 +39,12 @@ def response_of(turn: Turn, entry: Entry, message_id: str, parent_ns: int | None
         turn.request_ids.add(request_id)
         response.request_id = request_id
     return response
+
+
+def waited_for(turn: Turn, parent_ns: int | None, stamp_ns: int) -> int:
+    """The last thing that a request waited for of which something was seen at `stamp_ns`: its parent's entry, or a tool's result."""
+    results = islice(_results_before(turn, stamp_ns), _RESULTS_IN_A_REQUEST)
+    return min(max([*results, turn.start_ns if parent_ns is None else parent_ns]), stamp_ns)
 
 
 def _results_before(turn: Turn, stamp_ns: int) -> Iterator[int]:
@@ -79,7 +84,7 @@ def give_up(turn: Turn, entry: Entry, parent_ns: int | None, stamp_ns: int, posi
         last.cut = text(entry, "streamCutCause") or CUT
         last.error, last.ended_ns = gave_up_attributes(entry), stamp_ns
         return
-    waits_for_ns = min(turn.start_ns if parent_ns is None else parent_ns, stamp_ns)
+    waits_for_ns = turn.failures[0].waits_for_ns if turn.failures else waited_for(turn, parent_ns, stamp_ns)
     response = Response(str(entry.get("uuid")), session_of(entry), position, version_of(entry.get("version")), waits_for_ns)
     _begin(turn, response, entry)
     if (request_id := text(entry, "requestId")) is not None:

@@ -29,13 +29,22 @@ class Attempt:
 class Failure:
     """One `api_error` line: an attempt failed and the client will try again."""
 
-    key: str
+    uuid: str
     stamp_ns: int
     position: int
     retry_ns: int
     attributes: dict[str, Value]
+    waits_for_ns: int
+    """The attempt cannot have begun before this: what its entry hangs on, or the last result that it carried."""
+    request_id: str | None = None
+    """As the server gave it; none where nothing was reached."""
     began_ns: int | None = None
     """When its `api-request` line was written, in clients that write one."""
+
+    @property
+    def key(self) -> str:
+        """The request id where it is one, else the uuid of the entry."""
+        return self.request_id or self.uuid
 
     def start(self, before_ns: int) -> tuple[int, int]:
         """Earliest and latest start of the attempt, which began no earlier than `before_ns`."""
@@ -50,11 +59,13 @@ def attempt_of(entry: Entry, stamp_ns: int, position: int) -> Attempt:
     return Attempt(str(entry.get("id")), stamp_ns, position, model, text(entry, "querySource") or "")
 
 
-def failure_of(entry: Entry, stamp_ns: int, position: int) -> Failure:
-    """Read an `api_error` entry. Its key is the request id where the server gave one."""
-    request_id = text(mapping(entry, "error"), "requestId", "requestID")
-    key = request_id if request_id is not None and request_id.startswith("req_") else str(entry.get("uuid"))
-    return Failure(key, stamp_ns, position, milliseconds(entry, "retryInMs") or 0, failure_attributes(entry))
+def failure_of(entry: Entry, waits_for_ns: int, stamp_ns: int, position: int) -> Failure:
+    """Read an `api_error` entry."""
+    delay_ns = milliseconds(entry, "retryInMs") or 0
+    failure = Failure(str(entry.get("uuid")), stamp_ns, position, delay_ns, failure_attributes(entry), waits_for_ns)
+    request_id = text(mapping(entry, "error"), "requestId", "requestID") or ""
+    failure.request_id = request_id if request_id.startswith("req_") else None
+    return failure
 
 
 def failure_attributes(entry: Entry) -> dict[str, Value]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from tracekit.model import Problem, Span, Value, semconv
 from tracekit.sources.fields import list_in, mapping, milliseconds, parts_of, text
-from tracekit.sources.transcript.answer import add_block, cut_off, give_up, response_of
+from tracekit.sources.transcript.answer import add_block, cut_off, give_up, response_of, waited_for
 from tracekit.sources.transcript.attempt import attempt_of, failure_of
 from tracekit.sources.transcript.call import Call, result_of
 from tracekit.sources.transcript.compaction import compaction_span, is_manual
@@ -99,11 +99,12 @@ class Chain:
         turn.saw(stamp_ns, waits_for_model=True)
 
     def tool_progress(self, tool_use_id: object, update: Callable[[Call], None], stamp_ns: int) -> None:
-        """Something told that a tool is still running."""
+        """Something told that a tool is still running. What runs on behind its result, or its turn, is no part of the turn."""
         call = self._call(tool_use_id)
-        if call is not None:
-            update(call)
-        if self.turn is not None and call is not None:
+        if call is None:
+            return
+        update(call)
+        if self.turn is not None and call.result is None and call.id in self.turn.calls:
             self.turn.touch(stamp_ns)
 
     def api_request(self, entry: Entry, stamp_ns: int, position: int) -> None:
@@ -114,8 +115,8 @@ class Chain:
 
     def api_error(self, entry: Entry, stamp_ns: int, position: int) -> None:
         """An attempt failed; the client will wait and try again."""
-        turn = self._turn(entry, stamp_ns, position)
-        failure, attempt = failure_of(entry, stamp_ns, position), turn.attempt_answered()
+        turn, parent_ns = self._turn(entry, stamp_ns, position), self.stamps.get(str(entry.get("parentUuid")))
+        failure, attempt = failure_of(entry, waited_for(turn, parent_ns, stamp_ns), stamp_ns, position), turn.attempt_answered()
         failure.began_ns = attempt.stamp_ns if attempt else None
         turn.failures.append(failure)
         turn.saw(stamp_ns, waits_for_model=True)

@@ -149,7 +149,8 @@ class Response:
         elif self.results_early:
             found[semconv.EAGER_TOOLS] = True
         if self.failures:
-            found[semconv.ATTEMPTS] = len(self.failures) + (0 if self.error and not self.blocks and not self.attempt else 1)
+            # The attempt that was answered, or after which the client gave up, left no line of its own.
+            found[semconv.ATTEMPTS] = len(self.failures) + (1 if self.blocks or semconv.GAVE_UP in self.error else 0)
         if self.cut:
             found[semconv.STREAM_CUT] = self.cut
         return found | self.usage | self.error
@@ -163,6 +164,7 @@ class Response:
         following.append(self.attempt.stamp_ns if self.attempt is not None else self.first_ns)
         for number, (failure, next_ns) in enumerate(zip(self.failures, following, strict=True), start=1):
             earliest, latest = failure.start(begins)
+            named: dict[str, Value] = {semconv.REQUEST_ID: failure.request_id} if failure.request_id else {}
             known: dict[str, Value] = {semconv.ATTEMPT: number, semconv.RETRY_DELAY_NS: failure.retry_ns}
             attempt = Span(
                 source,
@@ -176,7 +178,7 @@ class Response:
                 parent_key=self.key,
                 start_slack_ns=latest - earliest,
                 status=Status.ERROR,
-                attributes={**known, semconv.REQUEST_ID: failure.key, **failure.attributes},
+                attributes=known | failure.attributes | named,
                 position=failure.position,
             )
             yield attempt

@@ -182,7 +182,7 @@ class Turn:
             )
         if self.failures:
             last = self.failures[-1]
-            chain = Response(last.key, self.session_id, last.position, (), waits_for_ns=self.start_ns)
+            chain = Response(last.key, self.session_id, last.position, (), self.failures[0].waits_for_ns)
             chain.failures, chain.open = self.failures, not ended
             chain.error_stamp_ns = last.stamp_ns + (last.retry_ns if ended else 0)
             chain.error = dict(last.attributes) if ended else {}
