@@ -9,8 +9,8 @@ import orjson
 from tracekit.model import Problem
 from tracekit.sources.fields import Object, is_object
 
-LINE_LIMIT: Final = 64 * 1024 * 1024
-"""Bytes of one line that are still read. The longest line seen in a real transcript is 1 MB."""
+LINE_LIMIT: Final = 96 * 1024 * 1024
+"""Bytes of one line that are still read: an OTLP body of 64 MiB in base64, and some. The longest of a real transcript is 1 MB."""
 
 _BOM: Final = b"\xef\xbb\xbf"
 _decode_one: Final[Callable[[str, int], tuple[Any, int]]] = json.JSONDecoder().raw_decode
