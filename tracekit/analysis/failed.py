@@ -13,6 +13,9 @@ from tracekit.store import SpanStore
 _SAME_MOMENT_NS: Final = 1_000_000_000
 """What two witnesses without a common key saw within this time, under one name, is one event."""
 
+_MIXED: Final = 2
+"""Kinds from which a chain is mixed."""
+
 _KEYLESS: Final = frozenset({Boundary.HOOK_REPLY, Boundary.MCP_CONNECTION, Boundary.MODEL_REQUEST, Boundary.COMPACTION})
 """Boundaries that some witnesses cannot name: the keys of hook runs and connections are their own, a request without answer has none."""
 
@@ -158,6 +161,10 @@ def _dominant(verdicts: Sequence[Verdict]) -> Verdict:
     return next(verdict for verdict in verdicts if (verdict.family, verdict.kind) == family_kind)
 
 
+def _counted(causes: Counter[str]) -> str:
+    return ", ".join(f"{kind} x{count}" for kind, count in causes.most_common())
+
+
 def _row(row: Row, verdict: Verdict, *, chain: Sequence[Row], verdicts: Iterable[Verdict], recovered: bool) -> Failure:
     causes = Counter(str(one.kind) for one in verdicts)
     last_wait = int(chain[-1]["attributes"].get(semconv.RETRY_DELAY_NS, 0)) if chain else 0
@@ -174,9 +181,10 @@ def _row(row: Row, verdict: Verdict, *, chain: Sequence[Row], verdicts: Iterable
         boundary=row["boundary"],
         key=row["parent_key"] if row["boundary"] == Boundary.REQUEST_ATTEMPT and row["parent_key"] else row["key"],
         attempts=len(chain) + (1 if chain and row["boundary"] == Boundary.MODEL_REQUEST else 0),
-        causes=", ".join(f"{kind} x{count}" for kind, count in causes.most_common()),
+        causes=_counted(causes),
         lost_ns=took + last_wait,
         retry=verdict.retry,
-        evidence=verdict.evidence_text,
+        # A mixed chain is named by one of its causes; the others are as much its evidence.
+        evidence=verdict.evidence_text if len(causes) < _MIXED else f"{_counted(causes)}; {verdict.evidence_text}",
         witnesses=row["witnesses"],
     )
