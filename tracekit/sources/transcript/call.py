@@ -10,6 +10,7 @@ from tracekit.model.redact import error_text
 from tracekit.sources.digest import digest, json_bytes
 from tracekit.sources.fields import Object, mapping, milliseconds, objects_in, seconds, text, words_of
 from tracekit.sources.transcript.entries import Entry
+from tracekit.sources.transcript.hook import without_command
 from tracekit.sources.transcript.response import Response
 from tracekit.sources.transcript.timing import RESULT_LATE_NS, elapsed_bounds, waits_for_message
 
@@ -120,9 +121,12 @@ class Call:
         return (
             text.startswith(_NOT_RUN)
             or self.result.denial_kind in {"permission-rule", "automode-blocked", "cancelled"}
-            or _HOOK_BLOCKED.match(text) is not None
+            or self._hook_blocked()
             or (_DENIED.match(text) is not None and self.result.denial_kind is None)
         )
+
+    def _hook_blocked(self) -> bool:
+        return self.result is not None and _HOOK_BLOCKED.match(self.result.text) is not None
 
     def _waited_for_a_person(self) -> bool:
         if self.name in INTERACTIVE:
@@ -232,7 +236,7 @@ class Call:
         if self.result.denial_kind:
             found[semconv.DENIAL_KIND] = self.result.denial_kind
         if self.result.is_error:
-            found[semconv.ERROR_TEXT] = error_text(self.result.text)
+            found[semconv.ERROR_TEXT] = error_text(without_command(self.result.text) if self._hook_blocked() else self.result.text)
             if code := _EXIT_CODE.match(self.result.text):
                 found[semconv.EXIT_CODE] = int(code[1])
         return found

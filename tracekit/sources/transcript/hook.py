@@ -1,12 +1,13 @@
 """One run of the hooks of one event: old clients write a line when each begins, new ones a line when each has ended."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
-from tracekit.sources.fields import Object, milliseconds, whole
+from tracekit.sources.fields import Object, mapping, milliseconds, text, whole
 
 OUTCOMES: Final = {
     "hook_success": "success",
@@ -22,6 +23,14 @@ _STATUS: Final = {None: Status.UNSET, "success": Status.OK, "cancelled": Status.
 """A hook that blocks has done what it is for."""
 
 TOOL_EVENTS: Final = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
+
+
+_COMMAND: Final = re.compile(r"(\A|hook error: )\[(?:.*|(?s:.*?))\](?=:\s)")
+
+
+def without_command(words: str) -> str:
+    """A hook's words without the command line that the client quotes before them, which is content: `[…]: not on a Friday`."""
+    return _COMMAND.sub(r"\1[…]", words, count=1)
 
 
 @dataclass(slots=True)
@@ -59,7 +68,7 @@ class HookRun:
         self.end_ns = stamp_ns if self.end_ns is None else max(self.end_ns, stamp_ns)
         if self.outcome is None or _SEVERITY.index(outcome) > _SEVERITY.index(self.outcome):
             self.outcome = outcome
-            self.text = str(attachment.get("stderr") or attachment.get("blockingError") or "")
+            self.text = text(attachment, "stderr", "blockingError") or text(mapping(attachment, "blockingError"), "blockingError") or ""
             self.exit_code = whole(attachment, "exitCode")
 
     def summed_up(self, stamp_ns: int, errors: Sequence[object]) -> None:
@@ -84,7 +93,7 @@ class HookRun:
         if self.outcome is not None:
             attributes[semconv.HOOK_OUTCOME] = self.outcome
         if self.outcome in {"error", "blocking"} and self.text:
-            attributes[semconv.ERROR_TEXT] = error_text(self.text)
+            attributes[semconv.ERROR_TEXT] = error_text(without_command(self.text))
         if self.exit_code is not None:
             attributes[semconv.EXIT_CODE] = self.exit_code
         yield Span(
