@@ -231,6 +231,18 @@ def test_turns_meet_also_where_their_requests_have_two_names() -> None:
     assert {key for _, key in found} == {"prompt_1", "req_1"}
 
 
+def test_turns_without_a_request_meet_in_the_compaction_that_both_hold() -> None:
+    found = fused(
+        [
+            turn(0, 90, key="prompt_1", source=Source.TRANSCRIPT),
+            span(Boundary.COMPACTION, "uuid", 10, 50, parent_key="prompt_1", source=Source.TRANSCRIPT),
+            turn(2, 88, key="turn:session#1", source=Source.STREAM_JSON),
+            span(Boundary.COMPACTION, "uuid", 12, 48, parent_key="turn:session#1", source=Source.STREAM_JSON),
+        ],
+    )
+    assert {key for _, key in found} == {"prompt_1", "uuid"}
+
+
 def test_a_made_up_turn_without_a_request_in_common_stays_alone() -> None:
     found = fused([turn(0, 90, key="prompt_1", source=Source.TRANSCRIPT), turn(2, 88, key="turn:session#1", source=Source.STREAM_JSON)])
     assert {key for _, key in found} == {"prompt_1", "turn:session#1"}

@@ -108,6 +108,17 @@ CASES: dict[str, tuple[list[Span], dict[str, Any]]] = {
         [span(Boundary.COMPACTION, name, 0, 1, name=name) for name in ("compact", "microcompact")],
         {"compactions": 1, "microcompactions": 1},
     ),
+    "a compaction that only telemetry saw": (
+        [span(Boundary.COMPACTION, "compaction@9", 0, 9, name="manual", attributes={semconv.COMPACTION_KIND: "full"})],
+        {"compactions": 1, "microcompactions": 0},
+    ),
+    "a compaction that telemetry and the transcript saw": (
+        [
+            span(Boundary.COMPACTION, "compaction@9", 0, 9, name="manual", attributes={semconv.COMPACTION_KIND: "full"}),
+            span(Boundary.COMPACTION, "uuid", 0, 8, name="compact", attributes={semconv.COMPACTION_KIND: "full"}, **BY_TRANSCRIPT),
+        ],
+        {"compactions": 1, "microcompactions": 0},
+    ),
     "attempts that failed and others": ([attempt(1, Status.ERROR), attempt(2, Status.UNSET)], {"api_errors": 1}),
     "interrupts of all turns": (
         [turn(0, 1, attributes={semconv.INTERRUPTS: 2}), turn(2, 3, key="turn_2", attributes={semconv.INTERRUPTS: 1})],

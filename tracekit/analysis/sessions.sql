@@ -87,7 +87,11 @@ calls AS (
 others AS (
     SELECT
         session_id,
-        SUM(CASE WHEN boundary = 'compaction' AND name = 'compact' THEN 1 ELSE 0 END) AS compactions,
+        -- Telemetry has no id for a compaction, so it cannot meet the transcript's: the witness that saw more is believed.
+        GREATEST(
+            SUM(CASE WHEN boundary = 'compaction' AND name = 'compact' THEN 1 ELSE 0 END),
+            SUM(CASE WHEN boundary = 'compaction' AND name <> 'compact' AND attributes['tracekit.compaction.kind'] = 'full' THEN 1 ELSE 0 END)
+        ) AS compactions,
         SUM(CASE WHEN boundary = 'compaction' AND name = 'microcompact' THEN 1 ELSE 0 END) AS microcompactions,
         SUM(CASE WHEN boundary = 'request_attempt' AND status = 'error' THEN 1 ELSE 0 END) AS api_errors
     FROM mine

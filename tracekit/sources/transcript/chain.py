@@ -53,6 +53,8 @@ class Chain:
             # A manual compaction is written before the command that asked for it.
             self.turn.begin(stamp_ns)
             self.turn.compacting = False
+            if prompt_id is not None and self.agent_id is None:
+                self.turn.rename(prompt_id)
             return
         yield from self._end_turn(stamp_ns)
         self.turn = self._new_turn(entry, stamp_ns, position, kind)

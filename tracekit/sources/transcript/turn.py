@@ -51,6 +51,11 @@ class Turn:
         self.touch(stamp_ns)
         self.others = [_not_before(span, stamp_ns) for span in self.others]
 
+    def rename(self, prompt_id: str) -> None:
+        """The prompt that set it off was written late, and names it."""
+        self.others = [span._replace(parent_key=prompt_id) if span.parent_key == self.key else span for span in self.others]
+        self.key = self.prompt_id = prompt_id
+
     def touch(self, stamp_ns: int) -> None:
         """Something of this turn happened."""
         self.last_ns = max(self.last_ns, stamp_ns)

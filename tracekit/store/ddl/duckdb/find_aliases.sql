@@ -1,10 +1,10 @@
--- Fills `aliases`. Requests with the same message id are one request, named by its request id; turns that hold the same request are
--- one turn, named by its prompt. Names that a source made up begin with `span:` or `turn:` and give way.
+-- Fills `aliases`. Requests with the same message id are one request, named by its request id; turns that hold the same request or
+-- compaction are one turn, named by its prompt. Names that a source made up begin with `span:` or `turn:` and give way.
 INSERT INTO aliases
 WITH requests AS (
     SELECT DISTINCT session_id, key, parent_key, attributes['gen_ai.response.id'] AS message_id
     FROM spans
-    WHERE boundary = 'model_request'
+    WHERE boundary IN ('model_request', 'compaction')
 ),
 named AS (
     SELECT
