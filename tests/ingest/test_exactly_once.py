@@ -51,8 +51,10 @@ def test_a_touched_file_is_read_again_and_adds_nothing(tmp_path: Path, transcrip
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_file_that_grows_by_any_pieces_is_like_one_read_whole(tmp_path: Path, transcripts: dict[str, bytes], held: Holds, seed: int) -> None:
-    chance = random.Random(seed)
+def test_a_file_that_grows_by_any_pieces_is_like_one_read_whole(
+    tmp_path: Path, transcripts: dict[str, bytes], held: Holds, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311  (repeatable, not secret)
     whole, grown = tmp_path / "whole.duckdb", tmp_path / "grown.duckdb"
     files = dict(sorted(small(transcripts).items(), key=lambda item: len(item[1]))[:4])
     folder = tmp_path / "sessions"
@@ -106,7 +108,7 @@ def start(folder: Path, store: Path) -> subprocess.Popen[bytes]:
 
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_double(tmp_path: Path, transcripts: dict[str, bytes], held: Holds) -> None:
     """Twenty-two imports of files that grow meanwhile, each killed at a random moment of its life."""
-    chance = random.Random(5)
+    chance = random.Random(5)  # noqa: S311  (repeatable, not secret)
     files = dict(sorted(small(transcripts).items(), key=lambda item: len(item[1]))[:6])
     folder, store, fresh = tmp_path / "sessions", tmp_path / "store.duckdb", tmp_path / "fresh.duckdb"
     place(folder, files)

@@ -10,6 +10,7 @@ import pytest
 from tests.ingest.conftest import CAPTURES, Held, place
 from tracekit.errors import TracekitError
 from tracekit.ingest import default_roots, find_files, import_paths, import_stream
+from tracekit.sources.lines import LINE_LIMIT
 from tracekit.store import LedgerEntry, open_store
 
 Holds = Callable[[Path], dict[str, Held]]
@@ -83,7 +84,7 @@ def test_a_file_of_one_endless_line_is_told(tmp_path: Path) -> None:
     path = tmp_path / "endless.jsonl"
     with path.open("wb") as handle:
         handle.write(b'{"type":"user","message":"')
-        handle.truncate(80 * 1024 * 1024)
+        handle.truncate(LINE_LIMIT + 16 * 1024 * 1024)
     error = refused([path], tmp_path / "s")
     assert error.slug == "line-too-long"
     assert f"{path}:1" in str(error)
@@ -93,7 +94,7 @@ def test_after_an_endless_line_the_rest_is_read(tmp_path: Path) -> None:
     path = tmp_path / "endless.jsonl"
     with path.open("wb") as handle:
         handle.write(b'{"type":"user","message":"')
-        handle.truncate(80 * 1024 * 1024)
+        handle.truncate(LINE_LIMIT + 16 * 1024 * 1024)
         handle.seek(0, os.SEEK_END)
         handle.write(b'"}\n' + PROMPT)
     done = import_paths([path], str(tmp_path / "s"))

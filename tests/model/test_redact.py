@@ -96,3 +96,15 @@ def test_the_cut_never_uncovers_a_secret(secret: str, inside: int) -> None:
 
 def test_a_huge_text_is_cut_before_it_is_searched() -> None:
     assert len(error_text("password=" * 1_000_000)) <= LIMIT
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("token: secret: abcdef123456", "abcdef123456"),
+        ('password="correct horse battery"', "horse"),
+        ("https://user:p@ss@host/x", "ss@"),
+    ],
+)
+def test_secrets_in_unusual_clothes_are_masked(text: str, secret: str) -> None:
+    assert secret not in mask_secrets(text)

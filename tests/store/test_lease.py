@@ -2,6 +2,7 @@
 
 import multiprocessing
 import time
+from collections.abc import Callable, Iterator
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -11,22 +12,25 @@ from tracekit.errors import TracekitError
 from tracekit.store.lease import lease, wait_seconds
 
 
-def hold(path: str, exclusive: bool, held: Event, done: Event) -> None:
-    with lease(Path(path), exclusive=exclusive, wait=5):
+def hold(path: str, mode: str, held: Event, done: Event) -> None:
+    with lease(Path(path), exclusive=mode == "exclusive", wait=5):
         held.set()
         done.wait(20)
 
 
+Holder = Callable[[str], Path]
+
+
 @pytest.fixture
-def other(tmp_path: Path):
+def other(tmp_path: Path) -> Iterator[Holder]:
     """Start a process that holds a lease on `store`; end it afterwards."""
     context = multiprocessing.get_context("spawn")
-    started = []
+    started: list[tuple[multiprocessing.context.SpawnProcess, Event]] = []
 
-    def start(*, exclusive: bool) -> Path:
+    def start(mode: str) -> Path:
         path = tmp_path / "store"
         held, done = context.Event(), context.Event()
-        process = context.Process(target=hold, args=(str(path), exclusive, held, done))
+        process = context.Process(target=hold, args=(str(path), mode, held, done))
         process.start()
         started.append((process, done))
         assert held.wait(20)
@@ -38,14 +42,14 @@ def other(tmp_path: Path):
         process.join(20)
 
 
-def test_readers_share(other) -> None:
-    path = other(exclusive=False)
+def test_readers_share(other: Holder) -> None:
+    path = other("shared")
     with lease(path, exclusive=False, wait=0):
         pass
 
 
-def test_a_writer_waits_for_readers_no_longer_than_the_bound(other) -> None:
-    path = other(exclusive=False)
+def test_a_writer_waits_for_readers_no_longer_than_the_bound(other: Holder) -> None:
+    path = other("shared")
     began = time.monotonic()
     with pytest.raises(TracekitError) as caught, lease(path, exclusive=True, wait=0.2):
         pytest.fail("two held an exclusive lease")
@@ -54,10 +58,15 @@ def test_a_writer_waits_for_readers_no_longer_than_the_bound(other) -> None:
     assert time.monotonic() - began >= 0.2
 
 
-def test_a_reader_waits_for_a_writer(other) -> None:
-    path = other(exclusive=True)
+def test_a_reader_waits_for_a_writer(other: Holder) -> None:
+    path = other("exclusive")
     naps: list[float] = []
-    with pytest.raises(TracekitError), lease(path, exclusive=False, wait=0.05, sleep=lambda s: (naps.append(s), time.sleep(s))[0]):
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        time.sleep(seconds)
+
+    with pytest.raises(TracekitError), lease(path, exclusive=False, wait=0.05, sleep=nap):
         pytest.fail("read beside a writer")
     assert naps
 

@@ -76,7 +76,8 @@ def test_a_reader_can_change_nothing_and_touch_no_other_file(tmp_path: Path) -> 
     with open_store(url, write=True):
         pass
     leak = tmp_path / "leak.csv"
-    for sql in ("DELETE FROM spans", f"COPY spans TO '{leak}'", f"ATTACH '{tmp_path / 'other.duckdb'}' AS other", "SET enable_external_access = true"):
+    other = tmp_path / "other.duckdb"
+    for sql in ("DELETE FROM spans", f"COPY spans TO '{leak}'", f"ATTACH '{other}' AS other", "SET enable_external_access = true"):
         with open_store(url) as store, pytest.raises(TracekitError):
             store.rows(sql)
     assert not leak.exists()
@@ -107,5 +108,5 @@ def test_where_the_store_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     assert default_store() == str(tmp_path / "tracekit" / "store.duckdb")
     monkeypatch.setenv("TRACEKIT_STORE", "elsewhere.duckdb")
     assert default_store() == "elsewhere.duckdb"
-    assert store_path("duckdb:///tmp/x.duckdb") == Path("/tmp/x.duckdb")
+    assert store_path("duckdb:///var/x.duckdb") == Path("/var/x.duckdb")
     assert slug_of("ftp://host/store") == "store-unknown"

@@ -4,8 +4,8 @@ A session is a chain of boundaries. The six of the mission are `model_request`, 
 `mcp_call`, `hook_reply` and `compaction`; `session`, `turn` and `subagent` contain them; the rest are their parts.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from tracekit.model import semconv
 
@@ -29,8 +29,7 @@ class Boundary(StrEnum):
     COMPACTION = "compaction"
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
+class Contract(NamedTuple):
     """What is promised of one boundary.
 
     Attributes:

@@ -14,9 +14,10 @@ _SECRET: Final = re.compile(
     | \bA(?:KIA|SIA)[A-Z0-9]{16}\b                                # AWS access keys
     | \beyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]*  # JSON web tokens
     | -----BEGIN[ A-Z]*PRIVATE\ KEY-----.*?(?:-----END[ A-Z]*PRIVATE\ KEY-----|\Z)
-    | (?<=://)[^/\s:@]+:[^/\s@]+(?=@)                             # user:password in a URL
+    | (?<=://)[^/\s:@]+:[^/\s]+(?=@)                              # user:password in a URL; a password may hold an @
     | (?i:(?<=bearer\ )|(?<=basic\ ))[A-Za-z0-9._~+/=\-]{8,}
-    | (?i:(?:api[_\-]?key|secret|password|passwd|token|authorization)["']?\s*[:=]\s*["']?)[^\s"',;&]{6,}
+    | (?i:(?:(?:api[_\-]?key|secret|password|passwd|token|authorization)["']?\s*[:=]\s*)+)
+      (?:"[^"\n]{6,}"|'[^'\n]{6,}'|["']?[^\s"',;&]{6,})
     """,
     re.VERBOSE | re.DOTALL,
 )
