@@ -1,9 +1,12 @@
 """Contents as sizes and digests: what is stored of a text that itself is not."""
 
-import hashlib
 import json
 
 import orjson
+
+from tracekit.model.digest import digest
+
+__all__ = ["digest", "json_bytes"]
 
 
 def json_bytes(value: object) -> bytes:
@@ -12,8 +15,3 @@ def json_bytes(value: object) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return json.dumps(value).encode()
-
-
-def digest(data: bytes) -> str:
-    """Sixteen hex digits that are equal for equal bytes, and say nothing of them."""
-    return hashlib.sha256(data).hexdigest()[:16]
