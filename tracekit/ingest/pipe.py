@@ -14,15 +14,20 @@ from tracekit.sources.transcript import read as read_transcript
 
 
 def read_pipe(lines: Iterable[bytes], segment: Path, *, content: bool, clock: Callable[[], int]) -> Parsed:
-    """Read lines until the pipe ends or its reader is interrupted; what came until then counts.
+    """Read lines until the pipe ends or its reader is interrupted, each stamped when it arrives; what came until then counts."""
+    return read_stamped(((clock(), raw) for raw in lines), segment, content=content, clock=clock)
+
+
+def read_stamped(arrivals: Iterable[tuple[int, bytes]], segment: Path, *, content: bool, clock: Callable[[], int]) -> Parsed:
+    """Read lines that come with the Unix nanosecond of their arrival.
 
     A transcript that is piped in is known by its digest, so that piping it twice adds nothing.
     """
     kept: list[tuple[int, int, bytes, int | None]] = []
     digest, position = hashlib.sha256(), 0
     try:
-        for number, raw in enumerate(lines, start=1):
-            kept.append((number, position, raw.removesuffix(b"\n"), clock()))
+        for number, (arrived_ns, raw) in enumerate(arrivals, start=1):
+            kept.append((number, position, raw.removesuffix(b"\n"), arrived_ns))
             digest.update(raw)
             position += len(raw)
     except KeyboardInterrupt:
