@@ -6,7 +6,7 @@ from itertools import islice
 from tracekit.sources.fields import milliseconds, text, whole
 from tracekit.sources.transcript.attempt import gave_up_attributes
 from tracekit.sources.transcript.call import Call, call_of
-from tracekit.sources.transcript.entries import Entry, block_bytes, session_of
+from tracekit.sources.transcript.entries import Entry, block_bytes, session_of, to_keep
 from tracekit.sources.transcript.response import Block, Response
 from tracekit.sources.transcript.timing import version_of
 from tracekit.sources.transcript.turn import Turn
@@ -65,7 +65,7 @@ def add_block(response: Response, entry: Entry, block: Entry, stamp_ns: int, pos
     """A block of the response is complete. It may be a call of a tool."""
     kind, index = str(block.get("type")), whole(entry, "apiBlockIndex")
     data = block_bytes(block, kind)
-    kept = data.decode(errors="replace") if content else None
+    kept = to_keep(data.decode(errors="surrogatepass")) if content else None
     number = len(response.blocks) if index is None else index
     response.blocks.append(Block(number, kind, stamp_ns, len(data), position, kept))
     if kind != "tool_use" or text(block, "id") is None:

@@ -10,7 +10,7 @@ from tracekit.sources.transcript.answer import add_block, cut_off, give_up, resp
 from tracekit.sources.transcript.attempt import attempt_of, failure_of
 from tracekit.sources.transcript.call import Call, result_of
 from tracekit.sources.transcript.compaction import compaction_span, is_manual
-from tracekit.sources.transcript.entries import Entry, session_of, words_in
+from tracekit.sources.transcript.entries import Entry, session_of, to_keep, words_in
 from tracekit.sources.transcript.hook import TOOL_EVENTS, HookRun
 from tracekit.sources.transcript.orphan import orphan_span
 from tracekit.sources.transcript.subagent import subagent_span
@@ -45,16 +45,15 @@ class Chain:
 
     def prompt(self, entry: Entry, stamp_ns: int, position: int, kind: str) -> Iterator[Span]:
         """A prompt begins a turn, unless it carries the prompt id of the turn that is running."""
-        prompt_id = text(entry, "promptId")
-        if self.turn is not None and prompt_id is not None and self.turn.prompt_id == prompt_id:
-            self.turn.begin(stamp_ns)
-            return
-        if self.turn is not None and self.turn.compacting and kind == "command":
-            # A manual compaction is written before the command that asked for it.
-            self.turn.begin(stamp_ns)
-            self.turn.compacting = False
+        turn, prompt_id = self.turn, text(entry, "promptId")
+        same = turn is not None and prompt_id is not None and turn.prompt_id == prompt_id
+        # A manual compaction is written before the command that asked for it, which bears the time when it was given.
+        asked = turn is not None and turn.compacting and kind == "command" and stamp_ns <= turn.start_ns
+        if turn is not None and (same or asked):
+            turn.begin(stamp_ns)
+            turn.compacting = False
             if prompt_id is not None and self.agent_id is None:
-                self.turn.rename(prompt_id)
+                turn.rename(prompt_id)
             return
         yield from self._end_turn(stamp_ns)
         self.turn = self._new_turn(entry, stamp_ns, position, kind)
@@ -205,7 +204,7 @@ class Chain:
         told = ((attribute, text(entry, name)) for name, attribute in _ABOUT_THE_CLIENT.items())
         attributes: dict[str, Value] = {attribute: value for attribute, value in told if value is not None}
         if self.content and kind != "implicit" and (words := words_in(entry)):
-            attributes[semconv.CONTENT] = words
+            attributes[semconv.CONTENT] = to_keep(words)
         return Turn(key, kind, session_of(entry), stamp_ns, position, attributes, prompt_id=prompt_id)
 
     def _turn(self, entry: Entry, stamp_ns: int, position: int) -> Turn:

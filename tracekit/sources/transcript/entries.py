@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from tracekit.model.redact import mask_secrets
 from tracekit.sources.digest import json_bytes
 from tracekit.sources.fields import Object, parts_of, text, words_of
 
@@ -48,6 +49,11 @@ def interrupt_of(words: str) -> str | None:
 def words_in(entry: Entry) -> str:
     """The text of a user's or an assistant's entry."""
     return words_of(parts_of(entry))
+
+
+def to_keep(words: str) -> str:
+    """Content as it is stored where the user asks for it: without secrets, and without halves of characters."""
+    return mask_secrets(words.encode(errors="replace").decode())
 
 
 def block_bytes(block: Entry, kind: str) -> bytes:
