@@ -87,6 +87,14 @@ CASES: dict[str, tuple[list[Span], list[tuple[str, bool]]]] = {
         [TURN, call(10, EXIT_1), failed(20, TOO_LONG)],
         [("tool/execution", TERMINAL), ("prompt_too_long/prompt_too_long", TERMINAL)],
     ),
+    "an answer that ran into its limit at a time that is only bounded, and the model went on": (
+        [
+            TURN,
+            answer(1, 9, end_slack_ns=7 * SECOND, attributes={semconv.RESPONSE_ID: "msg_1", semconv.STOP_REASON: "max_tokens"}),
+            answer(3, 12, key="req_2", start_slack_ns=4 * SECOND),
+        ],
+        [("model/max_output_tokens", RECOVERED)],
+    ),
     # Each failure once
     "a call's execution repeats what its schedule says": (
         [TURN, call(10, EXIT_1), call(10, EXIT_1, Boundary.TOOL_EXECUTION, parent_key="toolu_1")],

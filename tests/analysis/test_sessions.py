@@ -67,6 +67,17 @@ CASES: dict[str, tuple[list[Span], dict[str, Any]]] = {
         [turn(0, 100), turn(500, 600, key="turn_2")],
         {"start_ns": 0, "last_ns": 600, "turns": 2, "active_ns": 200},
     ),
+    "what the client says of the whole session is no turn": (
+        [turn(0, 100), span(Boundary.SESSION, "session", 0, 900, attributes={semconv.COST_USD: 0.5})],
+        {"turns": 1, "active_ns": 100},
+    ),
+    "an open turn that one witness saw longer than the other": (
+        [
+            turn(50, None, attributes={semconv.LAST_SEEN_NS: 90}, **BY_TRANSCRIPT),
+            turn(0, None, start_slack_ns=40, attributes={semconv.LAST_SEEN_NS: 40}),
+        ],
+        {"active_ns": 40},
+    ),
     "an open turn is active up to what was last seen": (
         [turn(0, None, attributes={semconv.LAST_SEEN_NS: 70})],
         {"active_ns": 70, "turns": 1},

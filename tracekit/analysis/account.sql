@@ -26,7 +26,7 @@ turns AS (
         agent_id,
         key AS turn_key,
         start_ns AS turn_start,
-        COALESCE(end_ns, CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), start_ns) AS turn_end,
+        GREATEST(COALESCE(end_ns, CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), start_ns), start_ns) AS turn_end,
         CASE WHEN end_ns IS NULL THEN 1 ELSE 0 END AS is_open
     FROM mine
     WHERE boundary = 'turn'
@@ -44,8 +44,7 @@ pieces AS (
         end_ns - end_slack_ns AS earliest_end,
         end_ns,
         CAST(attributes['tracekit.response.first_byte_ns'] AS BIGINT) AS first_byte,
-        CAST(attributes['tracekit.response.last_block_ns'] AS BIGINT) AS last_block,
-        CASE WHEN attributes['tracekit.turn.last_seen_ns'] IS NULL THEN 0 ELSE 1 END AS unused
+        CAST(attributes['tracekit.response.last_block_ns'] AS BIGINT) AS last_block
     FROM mine
     WHERE boundary IN (
         'model_request', 'tool_execution', 'permission_wait', 'hook_reply', 'retry_wait', 'compaction', 'mcp_connection'

@@ -11,7 +11,8 @@ WITH mine AS (
     SELECT * FROM boundaries WHERE $session_id IS NULL OR session_id = $session_id
 ),
 candidates AS (
-    SELECT session_id, agent_id, boundary, key, parent_key, name, status, attributes, witnesses, start_ns, COALESCE(end_ns, start_ns) AS end_ns
+    SELECT session_id, agent_id, boundary, key, parent_key, name, status, attributes, witnesses, start_ns, COALESCE(end_ns, start_ns) AS end_ns,
+        COALESCE(end_ns - end_slack_ns, start_ns) AS earliest_end_ns
     FROM mine
     WHERE (
         (boundary IN ('model_request', 'request_attempt', 'tool_schedule', 'tool_execution', 'compaction', 'subagent') AND status = 'error')
@@ -32,12 +33,12 @@ turns AS (
     WHERE boundary = 'turn'
 ),
 answers AS (
-    SELECT session_id, COALESCE(agent_id, '') AS agent, start_ns + start_slack_ns AS answer_ns
+    SELECT session_id, COALESCE(agent_id, '') AS agent, key, start_ns + start_slack_ns AS answer_ns
     FROM mine
     WHERE boundary = 'model_request' AND status <> 'error' AND attributes['gen_ai.response.id'] IS NOT NULL
     UNION ALL
     -- Witnesses without message ids (OTLP alone) know an answer by its stop reason.
-    SELECT session_id, COALESCE(agent_id, ''), start_ns + start_slack_ns
+    SELECT session_id, COALESCE(agent_id, ''), key, start_ns + start_slack_ns
     FROM mine
     WHERE boundary = 'model_request' AND status <> 'error' AND attributes['gen_ai.response.id'] IS NULL
       AND attributes['gen_ai.response.finish_reasons'] IS NOT NULL
@@ -66,7 +67,8 @@ LEFT JOIN connections AS c
 LEFT JOIN answers AS a
   ON a.session_id = p.session_id
  AND a.agent = COALESCE(p.agent_id, '')
- AND a.answer_ns >= p.end_ns
+ AND a.key <> p.key
+ AND a.answer_ns >= p.earliest_end_ns
  AND (p.next_start IS NULL OR a.answer_ns < p.next_start)
 GROUP BY
     p.session_id, p.agent_id, p.boundary, p.key, p.parent_key, p.name, p.status, p.attributes, p.witnesses, p.start_ns, p.end_ns, p.turn_key

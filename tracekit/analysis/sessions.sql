@@ -37,10 +37,10 @@ turns AS (
         session_id,
         MIN(attributes['tracekit.project']) AS project,
         MAX(attributes['tracekit.client.version']) AS client_version,
-        SUM(CASE WHEN agent_id IS NULL THEN 1 ELSE 0 END) AS turns,
+        SUM(CASE WHEN boundary = 'turn' AND agent_id IS NULL THEN 1 ELSE 0 END) AS turns,
         SUM(
-            CASE WHEN agent_id IS NULL
-                THEN COALESCE(end_ns, CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), start_ns) - start_ns ELSE 0 END
+            CASE WHEN boundary = 'turn' AND agent_id IS NULL
+                THEN GREATEST(COALESCE(end_ns, CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), start_ns) - start_ns, 0) ELSE 0 END
         ) AS active_ns,
         SUM(CAST(COALESCE(attributes['tracekit.turn.interrupts'], '0') AS BIGINT)) AS interrupts
     FROM mine

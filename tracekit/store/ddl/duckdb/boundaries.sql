@@ -32,7 +32,8 @@ fused AS (
         ARG_MIN(end_ns, end_order) AS end_ns,
         ARG_MIN(end_slack_ns, end_order) AS end_slack_ns,
         MAX(CASE status WHEN 'error' THEN 3 WHEN 'cancelled' THEN 2 WHEN 'ok' THEN 1 ELSE 0 END) AS worst,
-        LIST_REDUCE(LIST(attributes ORDER BY rank DESC), lambda a, b: MAP_CONCAT(a, b)) AS attributes
+        LIST_REDUCE(LIST(attributes ORDER BY rank DESC), lambda a, b: MAP_CONCAT(a, b)) AS attributes,
+        MAX(CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT)) AS last_seen_ns
     FROM edges
     GROUP BY session_id, boundary, key
 )
@@ -48,7 +49,10 @@ SELECT
     CASE WHEN end_low <= end_high THEN end_high ELSE end_ns END AS end_ns,                  -- latest end; NULL: open
     COALESCE(CASE WHEN end_low <= end_high THEN end_high - end_low ELSE end_slack_ns END, 0) AS end_slack_ns,
     CASE worst WHEN 3 THEN 'error' WHEN 2 THEN 'cancelled' WHEN 1 THEN 'ok' ELSE 'unset' END AS status,
-    attributes,                                                                             -- of all witnesses, the best one's values first
+    CASE                                                                                    -- of all witnesses, the best one's values first;
+        WHEN last_seen_ns IS NULL THEN attributes                                           -- what was seen last is the latest of all
+        ELSE MAP_CONCAT(attributes, MAP {'tracekit.turn.last_seen_ns': CAST(last_seen_ns AS VARCHAR)})
+    END AS attributes,
     start_source,                                                                           -- the witness that gave the start
     end_source,                                                                             -- the witness that gave the end
     witnesses,                                                                              -- all of them, best first
