@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 from itertools import count
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 from tracekit.ingest import import_paths
 from tracekit.model import Boundary, Source, Span, Status, semconv
-from tracekit.spool import SUFFIX, Spool, Sync, spool_folder
+from tracekit.spool import SUFFIX, SharedSpool, Spool, Sync, spool_folder
 from tracekit.store import open_store
 
 
@@ -185,3 +187,45 @@ def test_otlp_bodies_that_were_kept_are_understood_together(tmp_path: Path) -> N
     sql = "SELECT boundary, key, start_ns, end_ns FROM boundaries ORDER BY ALL"
     with open_store(str(tmp_path / "spooled")) as first, open_store(str(tmp_path / "files")) as second:
         assert first.rows(sql) == second.rows(sql) != []
+
+
+DAY = 86_400_000_000_000
+TENTH_DAY = 10 * DAY
+
+
+def test_processes_that_live_for_a_moment_share_a_file_a_day(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from tracekit.model import Boundary, Source, Span; from tracekit.spool import SharedSpool\n"
+        "for n in range(50): SharedSpool(Path(sys.argv[1]), 'hooks').write("
+        "[Span(Source.HOOKS, 's1', Boundary.TURN, f'{sys.argv[2]}-{n}-{part}', 1, None, name='x' * 5_000) for part in range(2)])"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path), str(who)]) for who in range(4)]
+    assert [process.wait(60) for process in running] == [0, 0, 0, 0]
+    assert len(files(tmp_path)) in {1, 2}  # midnight may pass
+    keys = [json.loads(line)["key"] for path in files(tmp_path) for line in path.read_text().splitlines()]
+    assert len(keys) == len(set(keys)) == 400
+    # What one process said at once stands together.
+    assert [key.removesuffix("0") for key in keys[::2]] == [key.removesuffix("1") for key in keys[1::2]]
+
+
+def test_the_recent_past_of_a_shared_file_reaches_over_midnight(tmp_path: Path) -> None:
+    SharedSpool(tmp_path, "hooks", clock=lambda: TENTH_DAY - 1).write([span("yesterday")])
+    today = SharedSpool(tmp_path, "hooks", clock=lambda: TENTH_DAY)
+    today.write([span("today")])
+    assert [path.name for path in files(tmp_path)] == [f"hooks-19700110{SUFFIX}", f"hooks-19700111{SUFFIX}"]
+    assert [json.loads(line)["key"] for line in today.recent(10_000).splitlines()] == ["yesterday", "today"]
+    assert today.recent(20) == files(tmp_path)[1].read_bytes()[-20:]
+    assert SharedSpool(tmp_path / "none", "hooks").recent(20) == b""
+
+
+def test_what_the_disk_took_in_part_is_closed_off_in_a_shared_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:20]))
+    shared = SharedSpool(tmp_path, "hooks", clock=lambda: DAY)
+    with pytest.raises(OSError, match="part of a record"):
+        shared.write([span("req_1", 9_000)])
+    monkeypatch.undo()
+    shared.write([span("req_2", 9_000)])
+    torn, whole = files(tmp_path)[0].read_bytes().splitlines()
+    assert len(torn) == 20
+    assert json.loads(whole)["key"] == "req_2"

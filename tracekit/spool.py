@@ -1,7 +1,8 @@
 """The corridor between recorders and the store: observations as flat JSON lines, one append-only file a process.
 
 Any number of processes write, each to a file of its own; whoever ingests reads what ends in a newline. A line is written with one
-system call, so that a reader sees it whole or not at all; a torn last line, left by a crash, is legal and waits.
+system call, so that a reader sees it whole or not at all; a torn last line, left by a crash, is legal and waits. Processes that live
+for a moment, such as command hooks, share a file a day.
 
 A thing that lasts is written twice: when it begins (`end_ns` null) and when it ends, whole. The store tells the closed observation
 instead of the open one; what never ended stays open, which is what a stuck session is made of. Where the name of a thing is known
@@ -13,7 +14,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -72,6 +73,10 @@ def as_text(value: Value) -> str:
     return str(value)
 
 
+def _line(record: Mapping[str, Any]) -> bytes:
+    return json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode("ascii") + b"\n"
+
+
 class Spool:
     """One process's file of records. Safe for several threads; never shared between processes.
 
@@ -126,7 +131,7 @@ class Spool:
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Keep one record, in one write."""
-        line = json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode("ascii") + b"\n"
+        line = _line(record)
         with self._lock:
             handle = self._file(len(line))
             written = os.write(handle, line)
@@ -186,3 +191,59 @@ class Spool:
             self._to_sync.add(self._folder)
             self._written = 0
         return self._handle
+
+
+class SharedSpool:
+    """A day's file of records, for processes that each live for a moment: one file for each of them would be thousands.
+
+    What a process has to say goes out in one write to the end of the file, and the operating system never mixes two of those.
+
+    Args:
+        folder: Where the files are.
+        name: What writes: the beginning of the files' names.
+        clock: Gives Unix nanoseconds, for the day.
+    """
+
+    def __init__(self, folder: Path, name: str, *, clock: Callable[[], int] = time.time_ns) -> None:
+        self._folder = folder
+        self._name = name
+        self._clock = clock
+
+    def write(self, spans: Iterable[Span]) -> None:
+        """Keep observations.
+
+        Raises:
+            OSError: When they cannot be kept.
+        """
+        lines = b"".join(_line(span_row(span)) for span in spans)
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(self._path(0), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            if os.write(handle, lines) < len(lines):
+                # A torn line ends here; the next process must not continue it.
+                os.write(handle, b"\n")
+                message = "the disk took only a part of a record"
+                raise OSError(message)
+        finally:
+            os.close(handle)
+
+    def recent(self, limit: int) -> bytes:
+        """The last bytes that were written, at most so many: of today, and of yesterday where today has fewer."""
+        found = _tail(self._path(0), limit)
+        return found if len(found) == limit else _tail(self._path(1), limit - len(found)) + found
+
+    def _path(self, days_ago: int) -> Path:
+        day = time.strftime("%Y%m%d", time.gmtime(self._clock() // 1_000_000_000 - days_ago * 86_400))
+        return self._folder / f"{self._name}-{day}{SUFFIX}"
+
+
+def _tail(path: Path, limit: int) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        os.lseek(handle, max(0, os.fstat(handle).st_size - limit), os.SEEK_SET)
+        return os.read(handle, limit)
+    finally:
+        os.close(handle)
