@@ -140,6 +140,21 @@ def test_an_agents_lines_in_its_parents_progress_are_seen_by_a_witness_of_its_ow
     assert (turn.session_id, turn.attributes[semconv.CLIENT_VERSION]) == (SESSION, EAGER)
 
 
+def test_the_result_of_its_call_ends_an_agent_whose_last_word_was_not_passed_on() -> None:
+    lines = (mirrored(1.3, prompt(1.2, "look around")), mirrored(3.2, said(3, tool("toolu_2", "Read"), message="msg_2")))
+    open_turn, ended_turn = (
+        next(turn for turn in spans(told(prompt(0), said(1, TASK), *lines, *last), Boundary.TURN) if turn.agent_id == "a1")
+        for last in ((), (gave(7, toolUseResult={"agentId": "a1"}),))
+    )
+    assert (open_turn.end_ns, ended_turn.end_ns) == (None, at(3))
+
+
+def test_an_agent_in_the_background_is_not_ended_by_the_result_of_its_call() -> None:
+    lines = (gave(2, toolUseResult={"agentId": "a1", "isAsync": True}), mirrored(3.2, prompt(3, "look around")))
+    turns = {turn.agent_id: turn for turn in spans(told(prompt(0), said(1, TASK), *lines), Boundary.TURN)}
+    assert turns["a1"].end_ns is None
+
+
 def test_progress_without_a_line_of_the_agent_tells_only_that_it_runs() -> None:
     items = told(prompt(0), said(1, TASK), progress(3, "agent_progress", agentId="a1", message={"type": "system"}), gave(7))
     assert {span.source for span in items if isinstance(span, Span)} == {Source.TRANSCRIPT}

@@ -29,19 +29,33 @@ class Chain:
     source: str
     agent_id: str | None
     content: bool = False
+    parent_tool: str | None = None
+    """The call that started the agent, where it is known from its parent's progress."""
+    anchor: int | None = None
+    """Where reading must begin to know this agent by the same name again."""
     turn: Turn | None = None
     unsettled: list[Turn] = field(default_factory=list[Turn])
     """Earlier turns with a tool call whose result may still come."""
-    first_ns: int | None = None
+    settled: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Where each turn that was given must be read from, and its last line."""
     stamps: dict[str, int] = field(default_factory=dict[str, int])
     """When each entry was written, by uuid: what a request waited for is found through its parent."""
 
     # What was read ---------------------------------------------------------------------------------------------------
 
     def oldest_position(self) -> int | None:
-        """Position of the first line that may still change the spans of a turn."""
-        turns = [*self.unsettled, *([self.turn] if self.turn else [])]
-        return min((turn.position for turn in turns), default=None)
+        """Where reading must begin to see again all that may still change."""
+        open_turns = [turn.reads_from for turn in self._open_turns()]
+        return min(open_turns if self.anchor is None else [*open_turns, self.anchor], default=None)
+
+    def uncut(self, position: int) -> int:
+        """The same position, or an earlier one if reading from there would begin inside a turn."""
+        return min((begin for begin, last in self.settled if begin < position <= last), default=position)
+
+    def read_to(self, position: int) -> None:
+        """All that there is of the running turn up to this line has been read."""
+        if self.turn is not None:
+            self.turn.last_position = position
 
     def prompt(self, entry: Entry, stamp_ns: int, position: int, kind: str) -> Iterator[Span]:
         """A prompt begins a turn, unless it carries the prompt id of the turn that is running."""
@@ -81,27 +95,26 @@ class Chain:
         response.hear(message)
         for block in parts_of(entry):
             call = add_block(response, entry, block, stamp_ns, position, content=self.content)
-            if call is not None and self._call(call.id) is None:
+            if call is not None and self._call(call.id, position) is None:
                 turn.calls[call.id] = call
         turn.saw(stamp_ns, waits_for_model=not response.blocks or response.blocks[-1].kind == "thinking")
         turn.closed = False
 
     def result(self, entry: Entry, block: Entry, stamp_ns: int, position: int) -> None:
         """A tool gave its result back."""
-        call = self._call(block.get("tool_use_id"))
+        call = self._call(block.get("tool_use_id"), position)
         turn = self._turn(entry, stamp_ns, position)
         if call is None:
-            begins_ns = stamp_ns if self.first_ns is None else self.first_ns
-            turn.others.append(orphan_span(self.source, self.agent_id, entry, block, begins_ns, stamp_ns, position))
+            turn.others.append(orphan_span(self.source, self.agent_id, entry, block, turn.start_ns, stamp_ns, position))
         elif call.result is None:
             call.result = result_of(entry, block, stamp_ns)
             call.background = call.background or "backgroundTaskId" in call.result.details
             turn.others.extend(subagent_span(self.source, call))
         turn.saw(stamp_ns, waits_for_model=True)
 
-    def tool_progress(self, tool_use_id: object, update: Callable[[Call], None], stamp_ns: int) -> None:
+    def tool_progress(self, tool_use_id: object, update: Callable[[Call], None], stamp_ns: int, position: int) -> None:
         """Something told that a tool is still running. What runs on behind its result, or its turn, is no part of the turn."""
-        call = self._call(tool_use_id)
+        call = self._call(tool_use_id, position)
         if call is None:
             return
         update(call)
@@ -127,8 +140,10 @@ class Chain:
         before_ns = self.turn.last_ns if self.turn else stamp_ns
         begins_ns = self.stamps.get(str(entry.get("logicalParentUuid")), before_ns)
         if is_manual(entry):
+            leans_on = self.turn.reads_from if self.turn else position
             yield from self._end_turn(before_ns)
             self.turn = self._new_turn(entry, stamp_ns, position, "command")
+            self.turn.reads_from = leans_on
             self.turn.compacting, self.turn.waits_for_model = True, False
         turn = self._turn(entry, stamp_ns, position)
         turn.others.append(compaction_span(self.source, self.agent_id, turn, entry, begins_ns, stamp_ns, position))
@@ -138,7 +153,7 @@ class Chain:
         """A hook of old clients begins. Its end is not written."""
         run = self._hook_run(entry, data, stamp_ns, position)
         run.began(stamp_ns)
-        call = self._call(run.tool_use_id) if run.event == "PreToolUse" else None
+        call = self._call(run.tool_use_id, position) if run.event == "PreToolUse" else None
         if call is not None:
             call.not_before_ns = max(call.not_before_ns, stamp_ns)
         yield from self._keep_hook(run, stamp_ns)
@@ -147,7 +162,7 @@ class Chain:
         """A hook of new clients has ended."""
         run = self._hook_run(entry, attachment, stamp_ns, position)
         run.ended(stamp_ns, attachment)
-        call = self._call(run.tool_use_id) if run.event.startswith("PostToolUse") else None
+        call = self._call(run.tool_use_id, position) if run.event.startswith("PostToolUse") else None
         if call is not None:
             call.hooks_after = True
         yield from self._keep_hook(run, stamp_ns)
@@ -179,6 +194,13 @@ class Chain:
         """The client tells the model that its last response was cut off."""
         cut_off(self._turn(entry, stamp_ns, position), stamp_ns)
 
+    def close(self, bound_ns: int) -> Iterator[Span]:
+        """The agent is done: what has no result by now gets none."""
+        turns = self._open_turns()
+        self.turn, self.unsettled = None, []
+        for turn in turns:
+            yield from self._give(turn, bound_ns)
+
     def finish(self) -> Iterator[Span]:
         """The file ends here: give what is known of every turn that has not been given."""
         for turn in self.unsettled:
@@ -188,15 +210,19 @@ class Chain:
 
     # How it is put together ------------------------------------------------------------------------------------------
 
+    def _open_turns(self) -> list[Turn]:
+        return [*self.unsettled, *([self.turn] if self.turn else [])]
+
     def _end_turn(self, bound_ns: int) -> Iterator[Span]:
-        turn, self.turn = self.turn, None
-        if turn is not None:
-            self.unsettled.append(turn)
-        waiting = [turn for turn in self.unsettled if turn.pending]
-        for settled in self.unsettled:
-            if not settled.pending:
-                yield from settled.spans(self.source, self.agent_id, bound_ns=max(bound_ns, settled.last_ns))
-        self.unsettled = waiting
+        turns = self._open_turns()
+        self.turn, self.unsettled = None, [turn for turn in turns if turn.pending]
+        for turn in turns:
+            if not turn.pending:
+                yield from self._give(turn, bound_ns)
+
+    def _give(self, turn: Turn, bound_ns: int) -> Iterator[Span]:
+        self.settled.append((turn.reads_from, turn.last_position))
+        yield from turn.spans(self.source, self.agent_id, bound_ns=max(bound_ns, turn.last_ns))
 
     def _new_turn(self, entry: Entry, stamp_ns: int, position: int, kind: str) -> Turn:
         prompt_id, uuid = text(entry, "promptId"), text(entry, "uuid") or f"turn@{stamp_ns}"
@@ -209,17 +235,17 @@ class Chain:
 
     def _turn(self, entry: Entry, stamp_ns: int, position: int) -> Turn:
         """The turn that is running; one without a prompt where the file begins inside it."""
-        if self.first_ns is None:
-            self.first_ns = stamp_ns
         if self.turn is None:
             self.turn = self._new_turn(entry, stamp_ns, position, "implicit")
         return self.turn
 
-    def _call(self, tool_use_id: object) -> Call | None:
+    def _call(self, tool_use_id: object, position: int) -> Call | None:
+        """The call that a line speaks of. The line is one of those that the call's turn is made of."""
         if not isinstance(tool_use_id, str):
             return None
-        for turn in ([self.turn] if self.turn else []) + self.unsettled[::-1]:
+        for turn in reversed(self._open_turns()):
             if tool_use_id in turn.calls:
+                turn.last_position = position
                 return turn.calls[tool_use_id]
         return None
 

@@ -70,7 +70,11 @@ class TranscriptReader:
         oldest = [position for chain in chains if (position := chain.oldest_position()) is not None]
         if not oldest or min(oldest) >= end:
             return end, end_line, self.entries
-        return min(oldest), *self.marks[min(oldest)]
+        resume = min(oldest)
+        # One agent's turn may begin inside a turn of another that is over: reading from there would make it a torn one.
+        while (earlier := min(chain.uncut(resume) for chain in chains)) < resume:
+            resume = earlier
+        return resume, *self.marks[resume]
 
     def feed(self, line: Line | Problem) -> Iterator[Span | Problem]:
         """Read one line."""
@@ -106,20 +110,21 @@ class TranscriptReader:
             if uuid in self.seen:
                 return
             self.seen.add(uuid)
-        chain = self._chain(entry)
+        chain = self._chain(entry, position)
         self.marks[position] = (self.line_number, self.entries - 1)
         yield from self._dispatch(chain, kind, entry, stamp_ns, position)
+        chain.read_to(position)
         if isinstance(uuid, str):
             chain.stamps[uuid] = stamp_ns
 
-    def _chain(self, entry: Entry) -> Chain:
-        agent_id = entry.get("agentId")
-        if not isinstance(agent_id, str):
-            if entry.get("isSidechain") is not True:
-                return self.main
-            agent_id = self._sidechain(entry)
+    def _chain(self, entry: Entry, position: int) -> Chain:
+        named = text(entry, "agentId")
+        if named is None and entry.get("isSidechain") is not True:
+            return self.main
+        agent_id = named or self._sidechain(entry)
         if agent_id not in self.agents:
-            self.agents[agent_id] = Chain(Source.TRANSCRIPT, agent_id, content=self.content)
+            anchor = None if named else position
+            self.agents[agent_id] = Chain(Source.TRANSCRIPT, agent_id, content=self.content, anchor=anchor)
         return self.agents[agent_id]
 
     def _sidechain(self, entry: Entry) -> str:
@@ -134,7 +139,7 @@ class TranscriptReader:
             if isinstance(entry.get("message"), dict):
                 yield from chain.assistant(entry, stamp_ns, position)
         elif kind == "user":
-            yield from _user(chain, entry, stamp_ns, position)
+            yield from self._user(chain, entry, stamp_ns, position)
         elif kind == "progress":
             yield from self._progress(chain, entry, stamp_ns, position)
         elif kind == "system":
@@ -146,6 +151,28 @@ class TranscriptReader:
         else:
             chain.api_request(entry, stamp_ns, position)
 
+    def _user(self, chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[Span]:
+        parts = parts_of(entry)
+        results = [part for part in parts if part.get("type") == "tool_result"]
+        for block in results:
+            chain.result(entry, block, stamp_ns, position)
+            yield from self._agents_done(entry, block, stamp_ns)
+        texts = [text(part, "text") or "" for part in parts if part.get("type") == "text"]
+        for what in filter(None, map(interrupt_of, texts)):
+            chain.interrupt(entry, stamp_ns, position, what)
+        others = [words for words in texts if interrupt_of(words) is None]
+        images = any(part.get("type") in {"image", "document"} for part in parts)
+        if not results and (others or images):
+            yield from _words(chain, entry, others[0] if others else "", stamp_ns, position)
+
+    def _agents_done(self, entry: Entry, block: Entry, stamp_ns: int) -> Iterator[Span]:
+        """The agent that a call started is done when the call has its result, unless it goes on in the background."""
+        if mapping(entry, "toolUseResult").get("isAsync") is True:
+            return
+        for mirror in self.mirrored.values():
+            if mirror.parent_tool is not None and mirror.parent_tool == block.get("tool_use_id"):
+                yield from mirror.close(stamp_ns)
+
     def _progress(self, chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[Span | Problem]:
         data = mapping(entry, "data")
         kind, tool = data.get("type"), entry.get("parentToolUseID")
@@ -153,14 +180,14 @@ class TranscriptReader:
             yield from chain.hook_began(entry, data, stamp_ns, position)
         elif kind == "bash_progress":
             elapsed_ns = seconds(data, "elapsedTimeSeconds") or 0
-            chain.tool_progress(tool, lambda call: call.saw_progress(stamp_ns, elapsed_ns // SECOND), stamp_ns)
+            chain.tool_progress(tool, lambda call: call.saw_progress(stamp_ns, elapsed_ns // SECOND), stamp_ns, position)
         elif kind == "mcp_progress":
-            chain.tool_progress(tool, lambda call: _mcp_progress(call, data, stamp_ns), stamp_ns)
+            chain.tool_progress(tool, lambda call: _mcp_progress(call, data, stamp_ns), stamp_ns, position)
         elif kind == "agent_progress":
-            chain.tool_progress(tool, lambda call: _running(call, stamp_ns), stamp_ns)
+            chain.tool_progress(tool, lambda call: _running(call, stamp_ns), stamp_ns, position)
             yield from self._mirror(entry, data, stamp_ns, position)
         else:
-            chain.tool_progress(tool, lambda _: None, stamp_ns)
+            chain.tool_progress(tool, lambda _: None, stamp_ns, position)
 
     def _mirror(self, entry: Entry, data: Entry, stamp_ns: int, position: int) -> Iterator[Span | Problem]:
         """A line of a sub-agent, seen through its parent's progress."""
@@ -171,34 +198,25 @@ class TranscriptReader:
         if agent_id not in self.mirrored:
             self.mirrored[agent_id] = Chain(Source.PROGRESS, agent_id, content=self.content)
         chain = self.mirrored[agent_id]
+        chain.parent_tool = text(entry, "parentToolUseID")
         envelope = {name: entry[name] for name in ("sessionId", "version", "cwd") if name in entry}
         copy = envelope | inner
         stamp = timestamp_ns(inner.get("timestamp")) or stamp_ns
         yield from self._dispatch(chain, str(kind), copy, stamp, position)
+        chain.read_to(position)
         if (uuid := text(inner, "uuid")) is not None:
             chain.stamps[uuid] = stamp
 
 
-def _user(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[Span]:
-    parts = parts_of(entry)
-    results = [part for part in parts if part.get("type") == "tool_result"]
-    for block in results:
-        chain.result(entry, block, stamp_ns, position)
-    texts = [text(part, "text") or "" for part in parts if part.get("type") == "text"]
-    for what in filter(None, map(interrupt_of, texts)):
-        chain.interrupt(entry, stamp_ns, position, what)
-    others = [words for words in texts if interrupt_of(words) is None]
-    images = any(part.get("type") in {"image", "document"} for part in parts)
-    if results or not (others or images):
-        return
-    kind = prompt_kind(entry, others[0] if others else "")
-    if kind is None:
-        if others and is_echo(others[0]):
-            chain.echo(stamp_ns)
-        elif others and is_cut_note(entry, others[0]):
-            chain.cut(entry, stamp_ns, position)
-        return
-    yield from chain.prompt(entry, stamp_ns, position, "agent" if chain.agent_id and kind == "prompt" else kind)
+def _words(chain: Chain, entry: Entry, words: str, stamp_ns: int, position: int) -> Iterator[Span]:
+    """A user's entry that is no result: a prompt, the output of a command, or a note of the client's to the model."""
+    kind = prompt_kind(entry, words)
+    if kind is not None:
+        yield from chain.prompt(entry, stamp_ns, position, "agent" if chain.agent_id and kind == "prompt" else kind)
+    elif is_echo(words):
+        chain.echo(stamp_ns)
+    elif is_cut_note(entry, words):
+        chain.cut(entry, stamp_ns, position)
 
 
 def _system(chain: Chain, entry: Entry, stamp_ns: int, position: int) -> Iterator[Span]:

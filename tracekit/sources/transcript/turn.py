@@ -39,11 +39,16 @@ class Turn:
     """The client said that the turn is over."""
     compacting: bool = False
     """Begun by a manual compaction whose command is still to come."""
+    reads_from: int = field(init=False)
+    """Where reading must begin to read this turn again: at its own first line, or at that of a turn on which it leans."""
+    last_position: int = field(init=False)
+    """Of the last line that changed anything of it."""
     request_ids: set[str] = field(default_factory=set[str])
     """Of its responses: a redacted or repeated one names no second."""
 
     def __post_init__(self) -> None:
         self.last_ns = max(self.last_ns, self.start_ns)
+        self.reads_from = self.last_position = self.position
 
     def begin(self, stamp_ns: int) -> None:
         """An entry that was written late shows that the turn began earlier."""
