@@ -135,6 +135,11 @@ def test_a_request_does_not_begin_before_what_it_waited_for() -> None:
     assert start_range(one(told(*entries), Boundary.MODEL_REQUEST)) == between(0, 0.12)
 
 
+def test_a_request_does_not_begin_before_its_turn_wherever_its_parent_stands() -> None:
+    second = said(64, words(), message="msg_2", request="req_2", parentUuid="assistant@1")
+    assert start_range(requests(prompt(0), said(1, words()), prompt(60), second)["req_2"]) == between(60, 64)
+
+
 def test_an_answer_names_the_request_that_it_answers() -> None:
     lines = (
         api_request(0.5, "ref-1"),

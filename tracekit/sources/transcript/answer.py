@@ -42,9 +42,9 @@ def response_of(turn: Turn, entry: Entry, message_id: str, parent_ns: int | None
 
 
 def waited_for(turn: Turn, parent_ns: int | None, stamp_ns: int) -> int:
-    """The last thing that a request waited for of which something was seen at `stamp_ns`: its parent's entry, or a tool's result."""
+    """The last thing that a request waited for of which something was seen at `stamp_ns`: its prompt, its parent, or a tool's result."""
     results = islice(_results_before(turn, stamp_ns), _RESULTS_IN_A_REQUEST)
-    return min(max([*results, turn.start_ns if parent_ns is None else parent_ns]), stamp_ns)
+    return min(max([*results, turn.start_ns, parent_ns or 0]), stamp_ns)
 
 
 def _results_before(turn: Turn, stamp_ns: int) -> Iterator[int]:
