@@ -12,6 +12,7 @@ from tracekit.testing import memory_store, request, span, tool, turn
 
 SECOND = 1_000_000_000
 BY_TRANSCRIPT: dict[str, Any] = {"source": Source.TRANSCRIPT}
+BY_GATEWAY: dict[str, Any] = {"source": Source.GATEWAY}
 BY_STREAM: dict[str, Any] = {"source": Source.STREAM_JSON}
 
 
@@ -25,6 +26,15 @@ def open_call(boundary: Boundary, start_ns: int = 30, **fields: Any) -> Span:
 
 def block(**fields: Any) -> Span:
     return span(Boundary.STREAM_EVENT, "msg_1#0", 30, 40, parent_key="req_1", **fields)
+
+
+def attempt(start_ns: int = 20, end_ns: int | None = None, key: str = "exchange:1", **fields: Any) -> Span:
+    return span(Boundary.REQUEST_ATTEMPT, key, start_ns, end_ns, **{"name": "model", "parent_key": "request:1", **BY_GATEWAY} | fields)
+
+
+def streaming(start_ns: int = 20, **attributes: int) -> Span:
+    said = {semconv.OPENED_AS: "request:1", semconv.FIRST_BYTE_NS: 30, **attributes}
+    return request(start_ns, None, parent_key=None, attributes=said, **BY_GATEWAY)
 
 
 class Wait(NamedTuple):
@@ -65,6 +75,26 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
     "two sightings of one request, of which one saw more": (
         [waits(), request(20, None, key="uuid", **BY_TRANSCRIPT), request(22, None, **BY_STREAM), block(**BY_STREAM)],
         [Wait("mid-stream", "model_request", "certain", 22)],
+    ),
+    # A gateway sees every request
+    "a request without a byte": ([waits(), attempt()], [Wait("first byte", "request_attempt", "certain", 20)]),
+    "a request that a transcript announced, and the gateway has": (
+        [waits(), request(18, None, key="uuid", **BY_TRANSCRIPT), attempt()],
+        [Wait("first byte", "request_attempt", "certain", 20)],
+    ),
+    "two requests side by side": (
+        [waits(), attempt(), attempt(25, key="exchange:2", parent_key="request:2")],
+        [Wait("first byte", "request_attempt", "certain", 20), Wait("first byte", "request_attempt", "certain", 25)],
+    ),
+    "a request of which nothing else tells yet": ([attempt()], [Wait("first byte", "request_attempt", "certain", 20)]),
+    "a request after the last turn that a transcript tells of": (
+        [turn(0, 15), attempt()],
+        [Wait("first byte", "request_attempt", "certain", 20)],
+    ),
+    "a request left open in an earlier turn": ([turn(0, 15), attempt(10), turn(16, 19, key="turn_2")], []),
+    "an attempt that ended": (
+        [waits(), attempt(20, 40, attributes={semconv.OPENED_AS: "exchange:1"}), attempt()],
+        [Wait("client", "turn", "likely", 50)],
     ),
     # A tool
     "a call that only a transcript shows": (
@@ -147,6 +177,26 @@ def test_where_a_witness_is_missing_it_is_named(found: dict[str, list[Stuck]]) -
     (call,) = found["a call that only a transcript shows"]
     assert "gateway" in unknown.because
     assert "PermissionRequest" in call.because
+
+
+def test_a_stream_says_how_long_it_has_been_quiet_and_whether_its_server_lives() -> None:
+    said = {semconv.LAST_EVENT_NS: 2 * SECOND, semconv.LAST_PING_NS: 9 * SECOND}
+    with memory_store([waits(), streaming(**said)]) as store:
+        (soon,), (late,) = (stuck(store, as_of_ns=now) for now in (NOW, 90 * SECOND))
+    assert (soon.quiet_ns, late.quiet_ns) == (8 * SECOND, 88 * SECOND)
+    assert ("pings" in soon.because, "pings" in late.because) == (True, False)
+
+
+def test_an_attempt_whose_response_has_begun_is_told_as_the_request_that_it_is_part_of() -> None:
+    with memory_store([waits(), attempt(), streaming(), block(**BY_GATEWAY)]) as store:
+        (one,) = stuck(store, as_of_ns=NOW)
+    assert (one.verdict, one.boundary, one.since_ns) == ("mid-stream", "model_request", 20)
+
+
+def test_the_newest_record_of_an_open_stream_counts() -> None:
+    with memory_store([waits()], [streaming(**{semconv.LAST_EVENT_NS: at * SECOND})._replace(position=at) for at in (1, 2, 3)]) as store:
+        (one,) = stuck(store, as_of_ns=NOW)
+    assert one.quiet_ns == 7 * SECOND
 
 
 def test_agents_are_told_apart(found: dict[str, list[Stuck]]) -> None:

@@ -30,6 +30,8 @@ class Stuck(Finding):
     since_ns: Annotated[int, Column("Since", "time_ns")]
     age_ns: Annotated[int, Column("Age", "ns")]
     """From the beginning of the wait to the moment asked about."""
+    quiet_ns: Annotated[int | None, Column("Quiet", "ns")]
+    """From the last event of a stream to that moment; None where it is no stream, or nobody can say."""
     last_seen_ns: Annotated[int, Column("Last seen", "time_ns", show=False)]
     certainty: Annotated[str, Column("Certainty")]
     """`certain`, `likely` or `unknown`."""
@@ -53,32 +55,56 @@ def stuck(store: SpanStore, scope: Scope = EVERYTHING, *, as_of_ns: int) -> Sequ
     """
     found: list[Stuck] = []
     for row in ask(store, "stuck", scope):
-        judged = _judge(row)
-        age = max(0, as_of_ns - row["since_ns"])
-        found.append(Stuck.from_row(row | judged._asdict() | {"age_ns": age}))
+        judged = _judge(row, as_of_ns)
+        times = {"age_ns": max(0, as_of_ns - row["since_ns"]), "quiet_ns": _quiet(row, as_of_ns)}
+        found.append(Stuck.from_row(row | judged._asdict() | times))
     return _without_weaker(found)
 
 
 def _without_weaker(found: Sequence[Stuck]) -> list[Stuck]:
-    """An agent has one request open at a time: of two sightings without a common key, the one that saw more is told."""
+    """Tell each request once.
+
+    Where a gateway sees an agent's requests, it sees each of them. Elsewhere an agent has one open at a time: of sightings without
+    a common key, the one that saw more is told.
+    """
     best: dict[tuple[str, str | None], Stuck] = {}
     for one in found:
-        if one.boundary == Boundary.MODEL_REQUEST:
+        if one.boundary in _REQUESTS:
             known = best.get((one.session_id, one.agent_id))
-            if known is None or _STRENGTH.index(one.verdict) > _STRENGTH.index(known.verdict):
+            if known is None or _strength(one) > _strength(known):
                 best[one.session_id, one.agent_id] = one
-    return [one for one in found if one.boundary != Boundary.MODEL_REQUEST or best[one.session_id, one.agent_id] is one]
+
+    def is_told(one: Stuck) -> bool:
+        return one.boundary not in _REQUESTS or _by_gateway(one) or best[one.session_id, one.agent_id] is one
+
+    return [one for one in found if is_told(one)]
 
 
+_REQUESTS: Final = (Boundary.MODEL_REQUEST, Boundary.REQUEST_ATTEMPT)
 _STRENGTH: Final = ("model", "first byte", "mid-stream")
 
 
-def _judge(row: Row) -> _Judged:
+def _strength(one: Stuck) -> tuple[bool, int]:
+    return _by_gateway(one), _STRENGTH.index(one.verdict)
+
+
+def _by_gateway(one: Stuck) -> bool:
+    return "gateway" in one.witnesses
+
+
+def _quiet(row: Row, as_of_ns: int) -> int | None:
+    last_ns = row["attributes"].get(semconv.LAST_EVENT_NS)
+    return None if last_ns is None else max(0, as_of_ns - int(last_ns))
+
+
+def _judge(row: Row, as_of_ns: int) -> _Judged:
     boundary = row["boundary"]
-    if boundary == Boundary.MODEL_REQUEST:
-        return _request(row)
+    if boundary in _REQUESTS:
+        return _request(row, as_of_ns)
     if boundary in {Boundary.TOOL_EXECUTION, Boundary.TOOL_SCHEDULE}:
         return _tool(row)
+    if boundary == Boundary.TURN and row["watched"]:
+        return _CLIENT
     return _PLAIN.get(boundary, _TURN)
 
 
@@ -99,14 +125,33 @@ _TURN: Final = _Judged(
 """A turn that owes something, with nothing open in sight: the model's answer is on its way, or nobody remembers."""
 
 
-def _request(row: Row) -> _Judged:
+_CLIENT: Final = _Judged(
+    "client",
+    "likely",
+    "the last thing was a prompt or a tool result, and no request passes the gateway: the client has the next step, or has lost it",
+)
+
+
+def _request(row: Row, as_of_ns: int) -> _Judged:
+    alive = _is_pinged(row, as_of_ns)
     if row["blocks"]:
-        return _Judged("mid-stream", "certain", f"{row['blocks']} block(s) of the response came, message_stop did not")
+        return _Judged("mid-stream", "certain", f"{row['blocks']} block(s) of the response came, message_stop did not{alive}")
     if row["first_byte_ns"] is not None:
-        return _Judged("mid-stream", "certain", "the first byte came, message_stop did not")
+        return _Judged("mid-stream", "certain", f"the first byte came, message_stop did not{alive}")
     if "gateway" in row["witnesses"] or "stream_json" in row["witnesses"]:
         return _Judged("first byte", "certain", "the request was sent and nothing came back")
     return _Judged("model", "likely", f"the request was sent and has no answer; whether a first byte came, {_STREAMS}")
+
+
+def _is_pinged(row: Row, as_of_ns: int) -> str:
+    """Whether a server that says nothing still shows that it lives."""
+    last_ping_ns, last_event_ns = (int(row["attributes"].get(name, 0)) for name in (semconv.LAST_PING_NS, semconv.LAST_EVENT_NS))
+    is_alive = last_ping_ns > last_event_ns and as_of_ns - last_ping_ns < _PING_NS
+    return "; pings still come: the server is at work" if is_alive else ""
+
+
+_PING_NS: Final = 40_000_000_000
+"""A server that is alive was seen to send a ping at least this often, with room."""
 
 
 def _tool(row: Row) -> _Judged:

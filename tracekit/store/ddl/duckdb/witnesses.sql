@@ -1,5 +1,6 @@
 -- The best observation that each witness has of each boundary: a closed one before an open one, a later end before an
--- earlier one (a longer copy of the same file knows more). Copies of another session's entries are left out.
+-- earlier one (a longer copy of the same file knows more), of open ones the last that was written. Copies of another session's
+-- entries are left out.
 --
 -- rank   orders the witnesses, the best first
 -- alone  1: no other witness that counts saw this boundary. A parent's mirror of its sub-agent (progress) is no second opinion:
@@ -21,7 +22,8 @@ compared AS (
         met.*,
         ROW_NUMBER() OVER (
             PARTITION BY session_id, boundary, key, source
-            ORDER BY CASE WHEN end_ns IS NULL THEN 1 ELSE 0 END, end_ns DESC, start_ns, file_id, position
+            ORDER BY CASE WHEN end_ns IS NULL THEN 1 ELSE 0 END, end_ns DESC, start_ns,
+                CASE WHEN end_ns IS NULL THEN -position END, file_id, position
         ) AS n,
         MIN(rank) OVER (PARTITION BY session_id, boundary, key) AS best_rank,
         MAX(CASE WHEN rank < 7 THEN rank END) OVER (PARTITION BY session_id, boundary, key) AS worst_rank
