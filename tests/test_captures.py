@@ -79,7 +79,7 @@ class Runs(NamedTuple):
     def scope(self, run: str) -> Scope:
         return Scope(self.sessions[run])
 
-    def failures(self, run: str) -> list[tuple[str, bool, str]]:
+    def failures(self, run: str) -> "Failed":
         """Give family and kind, whether it was got over, and where it was; in any order."""
         return sorted((f"{one.family}/{one.kind}", one.recovered, one.name) for one in failures(self.store, self.scope(run)))
 
@@ -175,7 +175,8 @@ def _said(run: str) -> dict[str, Any]:
 
 MODEL = "claude-sonnet-4-5"
 RECOVERED, TERMINAL = True, False
-FAILED = {
+Failed = list[tuple[str, bool, str]]
+FAILED: dict[str, Failed] = {
     "cut_mid_stream": [("network/stream_cut", RECOVERED, MODEL)],
     "error_in_stream": [("network/stream_cut", RECOVERED, MODEL)],
     "hooks": [("hook/blocked", RECOVERED, "Bash"), ("hook/error", RECOVERED, "Stop")],
@@ -198,7 +199,7 @@ FAILED = {
 }
 CUT = ("cut_mid_stream", "error_in_stream")
 STUCK = {"stalled_stream": "model_request", "stuck_tool": "tool_execution"}
-UNSEEN = {
+UNSEEN: dict[str, dict[str, Failed]] = {
     "transcript": {"mcp_unreachable": []},
     "stream-json": {"mcp_unreachable": [("mcp/connect", TERMINAL, "missing"), ("mcp/connect", TERMINAL, "refused")]},
 }
