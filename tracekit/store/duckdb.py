@@ -88,11 +88,15 @@ class DuckDBStore:
         self._connection.execute("BEGIN")
         known = {entry.file_id: entry.read_to for entry in self.ledger().values()}
         late = {entry.file_id for entry in batch.entries if known.get(entry.file_id, 0) != batch.replaces.get(entry.file_id, (0, 0))[1]}
+        self._connection.execute("CREATE OR REPLACE TEMP TABLE touched (session_id VARCHAR)")
         for file_id, (position, _) in batch.replaces.items():
             if file_id not in late:
+                self._touch(f"file_id = {file_id} AND position >= {position}")
                 for table in ("spans", "problems"):
                     self._connection.execute(f"DELETE FROM {table} WHERE file_id = ? AND position >= ?", [file_id, position])  # noqa: S608
+        before = self._connection.execute("SELECT COALESCE(MAX(rowid), -1) FROM spans").fetchone()
         self._insert_spans(batch.segments, late)
+        self._touch(f"rowid > {before[0] if before else -1}")
         if problems := [row for row in batch.problems if row[0] not in late]:
             self._connection.executemany("INSERT INTO problems VALUES (?, ?, ?, ?, ?)", problems)
         for entry in batch.entries:
@@ -115,11 +119,15 @@ class DuckDBStore:
             [paths],
         )
 
+    def _touch(self, condition: str) -> None:
+        """Note the sessions of the spans that are about to go, or have come."""
+        self._connection.execute(f"INSERT INTO touched SELECT DISTINCT session_id FROM spans WHERE {condition}")  # noqa: S608
+
     def _meet(self) -> None:
-        """Find anew which boundaries are copies of another session's, and which go by several names."""
-        for table in ("copies", "aliases"):
-            self._connection.execute(f"DELETE FROM {table}")  # noqa: S608  (our own names)
-            self._connection.execute(_read(f"find_{table}.sql"))
+        """Find anew, for the sessions that were touched, which boundaries are copies and which go by several names."""
+        self._connection.execute("CREATE OR REPLACE TEMP TABLE touched AS SELECT DISTINCT session_id FROM touched")
+        for name in ("forget_meetings.sql", "find_copies.sql", "find_aliases.sql"):
+            self._connection.execute(_read(name))
 
     def _rollback(self) -> None:
         # The transaction may never have begun, or the engine has already rolled it back.

@@ -1,9 +1,10 @@
 -- Fills `aliases`. Requests with the same message id are one request, named by its request id; turns that hold the same request or
--- compaction are one turn, named by its prompt. Names that a source made up begin with `span:` or `turn:` and give way.
+-- compaction are one turn, named by its prompt. Names that a source made up begin with `span:` or `turn:` and give way. Looks only
+-- at the sessions in `touched`, and expects them to be gone from `aliases`.
 INSERT INTO aliases
 WITH requests AS (
     SELECT DISTINCT session_id, key, parent_key, attributes['gen_ai.response.id'] AS message_id
-    FROM spans
+    FROM spans JOIN touched USING (session_id)
     WHERE boundary IN ('model_request', 'compaction')
 ),
 named AS (
@@ -48,7 +49,7 @@ SELECT session_id, key, canonical FROM request_aliases
 UNION ALL
 -- Recorders open a thing before its name is known, and say at its end how they had called it.
 SELECT DISTINCT session_id, attributes['tracekit.opened_as'], key
-FROM spans
+FROM spans JOIN touched USING (session_id)
 WHERE source IN ('gateway', 'mcp_tap', 'hooks', 'stamps') AND attributes['tracekit.opened_as'] IS NOT NULL
 UNION ALL
 SELECT session_id, turn_key, canonical FROM ranked WHERE n = 1;
