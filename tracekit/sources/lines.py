@@ -35,11 +35,11 @@ def read_lines(handle: BinaryIO, *, position: int = 0, number: int = 1, limit: i
     A line over `limit` bytes becomes a Problem and is passed over without being held.
     """
     handle.seek(position)
-    while raw := handle.readline(limit):
+    while raw := handle.readline(limit + 1):
         if raw[-1] == 10:  # noqa: PLR2004  (the newline)
             yield Line(number, position, raw[:-1])
             position += len(raw)
-        elif len(raw) < limit:
+        elif len(raw) <= limit:
             yield Line(number, position, raw, ended=False)
             return
         else:
@@ -81,7 +81,7 @@ def _slowly(line: Line) -> list[tuple[int, Object]] | Problem:
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
-        return Problem(line.number, line.position, "not UTF-8", str(error.reason))
+        return Problem(line.number, line.position, "not UTF-8", error.reason) if line.ended else _unfinished(line, error.reason)
     found: list[tuple[int, Object]] = []
     offset, at, seen = line.position + len(line.raw) - len(raw), 0, 0
     while at < len(text):
@@ -90,11 +90,15 @@ def _slowly(line: Line) -> list[tuple[int, Object]] | Problem:
             continue
         try:
             value, end = _decode_one(text, at)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except json.JSONDecodeError as error:
             return _broken(line, error)
+        except (RecursionError, ValueError) as error:
+            detail = "nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
+            return Problem(line.number, line.position, "beyond limits", detail)
         offset, seen = offset + len(text[seen:at].encode(errors="surrogatepass")), at
         if not is_object(value):
-            return _not_an_object(line, value)
+            rest = text[end:].strip(" \t\r")
+            return _broken(line, json.JSONDecodeError("Extra data", text, end)) if rest else _not_an_object(line, value)
         found.append((offset, value))
         at = end
     return found
@@ -105,9 +109,13 @@ def _not_an_object(line: Line, value: object) -> Problem:
     return Problem(line.number, line.position, "not an object", f"the line is a JSON {kind}")
 
 
-def _broken(line: Line, error: Exception) -> Problem:
-    detail = f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+def _unfinished(line: Line, detail: str) -> Problem:
+    return Problem(line.number, line.position, "unfinished last line", f"{detail}; read again when the file grows")
+
+
+def _broken(line: Line, error: json.JSONDecodeError) -> Problem:
+    detail = f"{error.msg} at character {error.pos}"
     if not line.ended:
-        return Problem(line.number, line.position, "unfinished last line", f"{detail}; read again when the file grows")
+        return _unfinished(line, detail)
     opened = line.raw.lstrip().startswith((b"{", b"["))
     return Problem(line.number, line.position, "truncated line" if opened else "not JSON", detail)
