@@ -63,10 +63,7 @@ def recognise_head(head: bytes, *, name: str = "") -> Form | None:
     """Tell the form by the first bytes of a file."""
     if looks_like_otlp_protobuf(head, name):
         return Form.OTLP_PROTOBUF
-    text = head.lstrip(_BLANK)
-    if text[:1] == b"[" or (text[:1] == b"{" and b"\n" not in text.strip()[:-1] and not name.endswith(".jsonl")):
-        return _whole_document(head)
-    return _json_lines(head)
+    return _json_lines(head) or _document(head)
 
 
 def _past_long_lines(handle: BinaryIO) -> Form | None:
@@ -100,13 +97,11 @@ def _form_of(line: Line) -> Form | None:
     return next((form for _, entry in entries for form, tells in FORMS.items() if tells(entry)), None)
 
 
-def _whole_document(head: bytes) -> Form | None:
-    """A document of its own: OTLP bodies and arrays of stream-json lines. Only its beginning may be at hand."""
-    if form := _json_lines(head):
-        return form
-    start = head[:4096]
-    if any(name in start for name in (b'"resourceSpans"', b'"resourceLogs"', b'"resourceMetrics"')):
+def _document(head: bytes) -> Form | None:
+    """One JSON value over many lines, or of one that is longer than the head: an OTLP body, or an array of stream-json lines."""
+    start = head.lstrip(_BLANK)[:4096]
+    if start[:1] in {b"{", b"["} and any(name in start for name in (b'"resourceSpans"', b'"resourceLogs"', b'"resourceMetrics"')):
         return Form.OTLP_JSON
-    if head.lstrip()[:1] == b"[" and b'"session_id"' in head and b'"type"' in start:
+    if start[:1] == b"[" and b'"session_id"' in head and b'"type"' in start:
         return Form.STREAM_JSON
     return None
