@@ -96,6 +96,14 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
         [waits(), attempt(20, 40, attributes={semconv.OPENED_AS: "exchange:1"}), attempt()],
         [Wait("client", "turn", "likely", 50)],
     ),
+    "a request that a transcript announced, and the gateway has seen end": (
+        [waits(), request(18, None, key="uuid", **BY_TRANSCRIPT), attempt(20, 40)],
+        [Wait("client", "model_request", "likely", 18)],
+    ),
+    "a request of a turn that came by no gateway, as those before did": (
+        [turn(0, 15, key="before"), attempt(2, 10), turn(16, None), request(18, None, key="uuid", **BY_TRANSCRIPT)],
+        [Wait("model", "model_request", "likely", 18)],
+    ),
     # A tool
     "a call that only a transcript shows": (
         [waits(), open_call(Boundary.TOOL_SCHEDULE, **BY_TRANSCRIPT)],

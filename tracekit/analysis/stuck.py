@@ -81,7 +81,7 @@ def _without_weaker(found: Sequence[Stuck]) -> list[Stuck]:
 
 
 _REQUESTS: Final = (Boundary.MODEL_REQUEST, Boundary.REQUEST_ATTEMPT)
-_STRENGTH: Final = ("model", "first byte", "mid-stream")
+_STRENGTH: Final = ("client", "model", "first byte", "mid-stream")
 
 
 def _strength(one: Stuck) -> tuple[bool, int]:
@@ -100,7 +100,7 @@ def _quiet(row: Row, as_of_ns: int) -> int | None:
 def _judge(row: Row, as_of_ns: int) -> _Judged:
     boundary = row["boundary"]
     if boundary in _REQUESTS:
-        return _request(row, as_of_ns)
+        return _CLIENT if row["watched"] and "gateway" not in row["witnesses"] else _request(row, as_of_ns)
     if boundary in {Boundary.TOOL_EXECUTION, Boundary.TOOL_SCHEDULE}:
         return _tool(row)
     if boundary == Boundary.TURN and row["watched"]:
@@ -128,7 +128,7 @@ _TURN: Final = _Judged(
 _CLIENT: Final = _Judged(
     "client",
     "likely",
-    "the last thing was a prompt or a tool result, and no request passes the gateway: the client has the next step, or has lost it",
+    "the model owes nothing, no request passes the gateway: the client has the next step, or has lost it, or is no more",
 )
 
 

@@ -14,7 +14,7 @@
 -- blocks                 blocks of an open response that had come
 -- first_byte_ns          when the first byte of an open response had come, where a witness saw it
 -- witnesses              who saw the boundary
--- watched                1: a gateway sees the agent's requests, so that none of them can be open unseen
+-- watched                1: a gateway sees the agent's requests of this turn, so that none of them can be open unseen
 WITH mine AS (
     SELECT * FROM boundaries WHERE ($session_id IS NULL OR session_id = $session_id) AND witnesses <> 'progress'
 ),
@@ -78,9 +78,13 @@ told AS (
     WHERE inside.key IS NULL
 ),
 watched AS (
-    SELECT DISTINCT session_id, COALESCE(agent_id, '') AS agent
-    FROM mine
-    WHERE boundary = 'request_attempt' AND witnesses LIKE '%gateway%'
+    SELECT DISTINCT open_turns.session_id, COALESCE(open_turns.agent_id, '') AS agent
+    FROM open_turns
+    JOIN mine
+      ON mine.session_id = open_turns.session_id
+     AND COALESCE(mine.agent_id, '') = COALESCE(open_turns.agent_id, '')
+     AND mine.start_ns >= open_turns.start_ns
+    WHERE mine.boundary = 'request_attempt' AND mine.witnesses LIKE '%gateway%'
 ),
 arrived AS (
     SELECT session_id, parent_key, COUNT(*) AS blocks, MIN(start_ns) AS first_start_ns
