@@ -77,6 +77,12 @@ def test_exporters_of_the_clients_own_are_kept_and_settings_of_one_signal_give_w
     assert "OTEL_LOGS_EXPORT_INTERVAL" not in given
 
 
+def test_a_proxy_is_not_asked_for_what_is_on_this_machine() -> None:
+    given = found({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "intern.example"})
+    assert (given["NO_PROXY"], given["no_proxy"]) == ("intern.example,127.0.0.1", "127.0.0.1")
+    assert "NO_PROXY" not in found({})
+
+
 def test_the_client_treats_the_host_that_it_knows_as_before() -> None:
     name = "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"
     assert name in found({})

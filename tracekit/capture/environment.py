@@ -137,6 +137,7 @@ def variables(
         found["TRACEKIT_CONTENT"] = "1"
     found |= _model(environment, url)
     found |= _telemetry(environment, url)
+    found |= _past_proxies(environment, url)
     if content and collector(environment) is None:
         # What the client's own collector gets remains what its owner has decided.
         found |= dict.fromkeys(_CONTENT, "1")
@@ -149,7 +150,7 @@ def _model(environment: Mapping[str, str], url: str) -> dict[str, str]:
     way = route(environment)
     if way.upstream is None:
         return {}
-    found = {way.variable: url}
+    found = {way.variable: url, "TRACEKIT_UPSTREAM": way.upstream}
     if way.provider == "anthropic" and urlsplit(way.upstream).hostname == urlsplit(ANTHROPIC).hostname:
         # The client does less for hosts that it does not know (long contexts, tool search, trace headers). This is still the host
         # that it knows, with nothing but a relay before it.
@@ -168,6 +169,14 @@ def _telemetry(environment: Mapping[str, str], url: str) -> dict[str, str]:
         if f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT" in environment:
             found[f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"] = f"{url}/v1/{signal.lower()}"
     return found | {name: value for name, value in _INTERVALS.items() if not environment.get(name)}
+
+
+def _past_proxies(environment: Mapping[str, str], url: str) -> dict[str, str]:
+    """A client that asks a proxy for everything must not ask it for this machine; the way on to the model goes by the proxy as before."""
+    if not any(environment.get(name) or environment.get(name.upper()) for name in ("http_proxy", "https_proxy", "all_proxy")):
+        return {}
+    host = urlsplit(url).hostname or ""
+    return {name: ",".join(part for part in (environment.get(name, ""), host) if part) for name in ("NO_PROXY", "no_proxy")}
 
 
 def _with_otlp(exporters: str) -> str:

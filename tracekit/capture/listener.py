@@ -6,7 +6,7 @@ import hmac
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Final, Self
 
 from aiohttp import web
@@ -19,6 +19,9 @@ LOOPBACK: Final = "127.0.0.1"
 GRACE_SECONDS: Final = 2.0
 """What a request that is under way when the listener stops still has."""
 
+Beside = Callable[[web.Server], Coroutine[None, None, None]]
+BESIDE: Final[web.AppKey[Beside]] = web.AppKey("beside")
+"""In an application: what is to run beside its server."""
 _START_SECONDS: Final = 10.0
 _BACKLOG: Final = 512
 
@@ -37,7 +40,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except OSError as error:
-        raise _refused(host, port, error) from error
+        raise refused(host, port, error) from error
     taken = socket.socket(family, kind, protocol)
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -45,18 +48,19 @@ def bind(host: str, port: int) -> socket.socket:
         taken.listen(_BACKLOG)
     except OSError as error:
         taken.close()
-        raise _refused(host, port, error) from error
+        raise refused(host, port, error) from error
     taken.setblocking(False)  # noqa: FBT003  (the socket's own name for it)
     return taken
 
 
-def _refused(host: str, port: int, error: OSError) -> TracekitError:
+def refused(host: str, port: int, error: OSError, *, option: str = "--port") -> TracekitError:
+    """Say why an address cannot be listened on."""
     where = f"{host}:{port}"
     if error.errno == errno.EADDRINUSE:
-        message = f"port {where} is taken by another program; end that one, or give another with --port (0 finds a free one)"
+        message = f"port {where} is taken by another program; end that one, or give another with {option} (0 finds a free one)"
         return TracekitError(message, slug="port-taken")
     if error.errno in {errno.EACCES, errno.EPERM}:
-        return TracekitError(f"this user may not listen on {where}; give a port above 1023", slug="port-forbidden")
+        return TracekitError(f"this user may not listen on {where}; give a port above 1023 with {option}", slug="port-forbidden")
     return TracekitError(f"cannot listen on {where}: {error.strerror or error}; give an address of this machine", slug="address-unknown")
 
 
@@ -137,15 +141,29 @@ class Listener:
         application = self._build()
         if self._token is not None:
             application.middlewares.append(_guarded(self._token))
-        # A client that leaves is to be seen at once, not at the next write.
-        runner = web.AppRunner(application, access_log=None, handler_cancellation=True, shutdown_timeout=GRACE_SECONDS)
+        runner = web.AppRunner(
+            application,
+            access_log=None,
+            # Bodies are the application's own business, as they came.
+            auto_decompress=False,
+            # A client that leaves is to be seen at once, not at the next write.
+            handler_cancellation=True,
+            shutdown_timeout=GRACE_SECONDS,
+        )
         await runner.setup()
+        beside = asyncio.create_task(_beside(application, runner))
         try:
             await web.SockSite(runner, taken, backlog=_BACKLOG).start()
             self._ready.set()
             await self._stopping.wait()
         finally:
+            beside.cancel()
             await runner.cleanup()
+
+
+async def _beside(application: web.Application, runner: web.AppRunner) -> None:
+    if BESIDE in application and runner.server is not None:
+        await application[BESIDE](runner.server)
 
 
 def _guarded(token: str) -> Middleware:

@@ -31,10 +31,13 @@ class Loader:
         spool: Folder that recorders write to.
         roots: Folders with transcripts; those of sessions that the spool tells of are followed.
         content: Keep prompts, outputs and arguments.
+        last_look: Load once more at the end what was written until then.
     """
 
-    def __init__(self, store: str | None, *, spool: Path, roots: Sequence[Path] = (), content: bool = False) -> None:
-        self._arguments = (store, spool, tuple(roots), content)
+    def __init__(
+        self, store: str | None, *, spool: Path, roots: Sequence[Path] = (), content: bool = False, last_look: bool = True
+    ) -> None:
+        self._arguments = (store, spool, tuple(roots), content, last_look)
         self._process: SpawnProcess | None = None
         self._line: Connection | None = None
 
@@ -61,7 +64,7 @@ class Loader:
         return None
 
     def stop(self, *, wait: float = _END_SECONDS) -> None:
-        """Load what is there, then end. A loader that does not end in time is killed: the next import reads what it has not."""
+        """End, when what is being loaded has been. A loader that does not end in time is killed: the next import reads the rest."""
         if self._process is None or self._line is None:
             return
         self._line.close()
@@ -72,7 +75,14 @@ class Loader:
         self._process = None
 
 
-def keep_loading(line: Connection, store: str | None, spool: Path, roots: Sequence[Path], content: bool) -> None:  # noqa: FBT001
+def keep_loading(
+    line: Connection,
+    store: str | None,
+    spool: Path,
+    roots: Sequence[Path],
+    content: bool,  # noqa: FBT001  (what a process is started with has no names)
+    last_look: bool,  # noqa: FBT001
+) -> None:
     """Load again and again, until whoever started this process closes the line or ends."""
     _stand_back()
     follower = Follower(store, spool=spool, roots=roots, content=content)
@@ -86,7 +96,8 @@ def keep_loading(line: Connection, store: str | None, spool: Path, roots: Sequen
                 line.send(complaint)
         told = complaint
         pause = max(_EVERY_SECONDS, _SHARE * (time.monotonic() - began))
-    _try(follower)
+    if last_look:
+        _try(follower)
 
 
 def _try(follower: Follower) -> str | None:
