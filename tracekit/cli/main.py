@@ -17,18 +17,23 @@ if TYPE_CHECKING:
 COMMANDS: Final = {
     "demo": "tracekit.cli.demo",
     "import": "tracekit.cli.import_",
+    "run": "tracekit.cli.run",
+    "serve": "tracekit.cli.serve",
+    "env": "tracekit.cli.env",
     "sessions": "tracekit.cli.sessions",
     "timeline": "tracekit.cli.timeline",
     "account": "tracekit.cli.account",
     "overlap": "tracekit.cli.overlap",
     "failures": "tracekit.cli.failures",
     "stuck": "tracekit.cli.stuck",
+    "watch": "tracekit.cli.watch",
     "tokens": "tracekit.cli.tokens",
     "sql": "tracekit.cli.sql",
     "explain": "tracekit.cli.explain",
     "doctor": "tracekit.cli.doctor",
 }
-"""Every command in the order of the help, and the module whose function `command` it is."""
+"""Every command in the order of the help, and the module whose function `command` it is. The module's `SETTINGS`, if it has any, are
+those of the command's parser."""
 
 _INTERRUPTED: Final = 130
 
@@ -69,7 +74,8 @@ def build(names: Iterable[str]) -> "typer.Typer":
     application = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown")
     application.callback()(frame)
     for name in names:
-        application.command(name)(import_module(COMMANDS[name]).command)
+        module = import_module(COMMANDS[name])
+        application.command(name, context_settings=getattr(module, "SETTINGS", None))(module.command)
     return application
 
 
