@@ -243,6 +243,18 @@ def test_turns_without_a_request_meet_in_the_compaction_that_both_hold() -> None
     assert {key for _, key in found} == {"prompt_1", "uuid"}
 
 
+def test_two_turns_that_the_world_named_stay_two_though_they_hold_one_request() -> None:
+    found = fused(
+        [
+            turn(0, 90, key="prompt_1", source=Source.TRANSCRIPT),
+            request(10, 50, parent_key="prompt_1", source=Source.TRANSCRIPT),
+            turn(2, 88, key="prompt_2"),
+            request(12, 48, parent_key="prompt_2"),
+        ],
+    )
+    assert {key for _, key in found} == {"prompt_1", "prompt_2", "req_1"}
+
+
 def test_a_made_up_turn_without_a_request_in_common_stays_alone() -> None:
     found = fused([turn(0, 90, key="prompt_1", source=Source.TRANSCRIPT), turn(2, 88, key="turn:session#1", source=Source.STREAM_JSON)])
     assert {key for _, key in found} == {"prompt_1", "turn:session#1"}

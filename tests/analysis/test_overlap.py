@@ -209,6 +209,9 @@ MISSED = {
     "it started late and hid all the same": Missed(late(end_ns=80), 10, 0),
     "its block was the last": Missed(late(ready_ns=100, start_ns=120, end_ns=180), 0, 0),
     "it was short and started after the stream": Missed(late(permission(20, 120), start_ns=120, end_ns=150), 30, 30, permission=30),
+    "what filled the gap counts as far as the stream lasted": Missed(
+        late(permission(20, 60), start_ns=120, end_ns=150), 30, 30, permission=15, dispatch=15
+    ),
     "a person": Missed(late(permission(20, 70)), 60, 30, permission=30),
     "a hook": Missed(late(hook(20, 70)), 60, 30, hook=30),
     "a person before a hook": Missed(late(permission(20, 70), hook(30, 60)), 60, 30, permission=30),
