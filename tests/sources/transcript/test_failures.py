@@ -190,15 +190,24 @@ def test_failures_that_nothing_followed_are_a_request_that_is_open() -> None:
     request = one(items, Boundary.MODEL_REQUEST)
     assert (request.key, request.end_ns, start_range(request)) == ("req_a", None, between(0, 2))
     assert one(items, Boundary.REQUEST_ATTEMPT).parent_key == "req_a"
+    wait = one(items, Boundary.RETRY_WAIT)
+    assert (wait.start_ns, wait.end_ns) == between(2, 2.5)
     assert request.attributes[semconv.ATTEMPTS] == 1
     assert one(items, Boundary.TURN).end_ns is None
 
 
-def test_failures_that_the_user_did_not_wait_for_are_a_request_that_failed() -> None:
-    items = told(prompt(0), api_error(2, OVERLOADED, 500), user(3, "[Request interrupted by user]"), prompt(60))
+def test_a_request_that_is_tried_again_is_one_that_is_open() -> None:
+    items = told(prompt(0), api_request(1, "ref-1"), api_error(2, LATE_OVERLOADED, 500, version=LATE), api_request(2.6, "ref-2"))
     request = one(items, Boundary.MODEL_REQUEST)
-    assert (request.status, request.attributes[semconv.HTTP_STATUS]) == (Status.ERROR, 529)
-    assert request.end_ns is not None
+    assert (request.key, request.name, request.end_ns, request.attributes[semconv.ATTEMPTS]) == ("req_a", "model-x", None, 2)
+    assert start_range(request) == between(0.75, 1.02)
+
+
+def test_failures_that_the_user_did_not_wait_for_are_a_request_that_failed() -> None:
+    items = told(prompt(0), api_error(2, OVERLOADED, 30_000), user(3, "[Request interrupted by user]"), prompt(60))
+    request = one(items, Boundary.MODEL_REQUEST)
+    assert (request.status, request.attributes[semconv.HTTP_STATUS], request.end_ns) == (Status.ERROR, 529, at(3))
+    assert one(items, Boundary.RETRY_WAIT).end_ns == at(3)
 
 
 # Cuts -------------------------------------------------------------------------------------------------------------------

@@ -54,19 +54,19 @@ def later(seconds: float, entries: Iterable[Entry], name: str) -> Iterator[Entry
     for kind in ("msg_", "req_", "toolu_"):
         text = text.replace(kind, f"{kind}{name}_")
     for entry in json.loads(text):
-        for field in ("uuid", "parentUuid", "logicalParentUuid"):
-            if entry.get(field):
-                entry[field] = f"{name}-{entry[field]}"
-        yield _moved(seconds, entry)
+        yield _moved(seconds, entry, name)
 
 
-def _moved(seconds: float, entry: Entry) -> Entry:
-    if "timestamp" not in entry:
-        return entry
-    hours, minutes, rest = entry["timestamp"].removesuffix("Z").partition("T")[2].split(":")
-    moved = entry | {"timestamp": stamp(seconds + (int(hours) - 8) * 3600 + int(minutes) * 60 + float(rest))}
-    inner = entry.get("data", {}).get("message")
-    return moved | {"data": entry["data"] | {"message": _moved(seconds, inner)}} if inner else moved
+def _moved(seconds: float, entry: Entry, name: str) -> Entry:
+    for field in ("uuid", "parentUuid", "logicalParentUuid", "promptId"):
+        if entry.get(field):
+            entry[field] = f"{name}-{entry[field]}"
+    if "timestamp" in entry:
+        hours, minutes, rest = entry["timestamp"].removesuffix("Z").partition("T")[2].split(":")
+        entry["timestamp"] = stamp(seconds + (int(hours) - 8) * 3600 + int(minutes) * 60 + float(rest))
+    if inner := entry.get("data", {}).get("message"):
+        _moved(seconds, inner, name)
+    return entry
 
 
 def with_tools() -> list[Entry]:

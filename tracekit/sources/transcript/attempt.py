@@ -48,9 +48,15 @@ class Failure:
 
     def start(self, before_ns: int) -> tuple[int, int]:
         """Earliest and latest start of the attempt, which began no earlier than `before_ns`."""
-        if self.began_ns is None:
-            return min(before_ns, self.stamp_ns), self.stamp_ns
-        return min(self.began_ns - REQUEST_BEFORE_NS, self.stamp_ns), min(self.began_ns + REQUEST_AFTER_NS, self.stamp_ns)
+        return sent(self.began_ns, before_ns, self.stamp_ns)
+
+
+def sent(announced_ns: int | None, earliest_ns: int, latest_ns: int) -> tuple[int, int]:
+    """Earliest and latest start of a request: near the line that announced it, where there is one, and always within the bounds."""
+    if announced_ns is None:
+        return min(earliest_ns, latest_ns), latest_ns
+    latest = min(announced_ns + REQUEST_AFTER_NS, latest_ns)
+    return min(max(announced_ns - REQUEST_BEFORE_NS, min(earliest_ns, announced_ns)), latest), latest
 
 
 def attempt_of(entry: Entry, stamp_ns: int, position: int) -> Attempt:

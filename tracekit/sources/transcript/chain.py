@@ -92,7 +92,7 @@ class Chain:
             yield Problem(0, position, "message without an id")
             return
         response = response_of(turn, entry, message_id, parent_ns, stamp_ns, position)
-        response.hear(message)
+        response.hear(message, stamp_ns)
         for block in parts_of(entry):
             call = add_block(response, entry, block, stamp_ns, position, content=self.content)
             if call is not None and self._call(call.id, position) is None:

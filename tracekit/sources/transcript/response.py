@@ -6,9 +6,9 @@ from typing import Final
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
 from tracekit.sources.fields import mapping, text, whole
-from tracekit.sources.transcript.attempt import Attempt, Failure
+from tracekit.sources.transcript.attempt import Attempt, Failure, sent
 from tracekit.sources.transcript.entries import Entry
-from tracekit.sources.transcript.timing import BLOCK_LATE_NS, REQUEST_AFTER_NS, REQUEST_BEFORE_NS, last_block_estimate, waits_for_message
+from tracekit.sources.transcript.timing import BLOCK_LATE_NS, last_block_estimate, waits_for_message
 
 _USAGE: Final = (
     ("input_tokens", semconv.INPUT_TOKENS),
@@ -52,6 +52,8 @@ class Response:
     """Some tool's result stands before the last block: the client starts tools during the stream."""
     ended_ns: int | None = None
     """The response had ended by then at the latest."""
+    heard_ns: int = field(init=False)
+    """When its last line was written, also if that holds no block."""
     error: dict[str, Value] = field(default_factory=dict[str, Value])
     error_stamp_ns: int | None = None
     cut: str | None = None
@@ -67,7 +69,7 @@ class Response:
         """When the first block was complete, or the error came."""
         if self.blocks:
             return self.blocks[0].stamp_ns
-        return self.error_stamp_ns if self.error_stamp_ns is not None else self.waits_for_ns
+        return self.heard_ns if self.error_stamp_ns is None else self.error_stamp_ns
 
     @property
     def last_ns(self) -> int:
@@ -79,8 +81,12 @@ class Response:
         self.attempt = attempt
         self.query_source = attempt.query_source if attempt else ""
 
-    def hear(self, message: Entry) -> None:
+    def __post_init__(self) -> None:
+        self.heard_ns = self.waits_for_ns
+
+    def hear(self, message: Entry, stamp_ns: int) -> None:
         """Take what each line of the response repeats. Usage grows from line to line: the largest value of each field counts."""
+        self.heard_ns = max(self.heard_ns, stamp_ns)
         self.model = text(message, "model") or self.model
         self.stop_reason = text(message, "stop_reason") or self.stop_reason
         usage = mapping(message, "usage")
@@ -91,14 +97,11 @@ class Response:
 
     def start(self) -> tuple[int, int]:
         """Earliest and latest start of the request, over all its attempts."""
-        if self.attempt is not None and not self.failures:
-            stamp = self.attempt.stamp_ns
-            return max(stamp - REQUEST_BEFORE_NS, min(self.waits_for_ns, stamp)), stamp + REQUEST_AFTER_NS
-        latest = min(self.first_ns, *(failure.stamp_ns for failure in self.failures), self.first_ns)
-        began = [failure.began_ns for failure in self.failures if failure.began_ns is not None]
-        if began:
-            return min(began) - REQUEST_BEFORE_NS, min(began) + REQUEST_AFTER_NS
-        return min(self.waits_for_ns, latest), latest
+        latest = min([self.first_ns, *(failure.stamp_ns for failure in self.failures)])
+        announced = self.attempt.stamp_ns if self.attempt is not None else None
+        if self.failures:
+            announced = self.failures[0].began_ns
+        return sent(announced, self.waits_for_ns, latest)
 
     def spans(self, source: str, agent_id: str | None, parent_key: str) -> Iterator[Span]:
         """The request, its attempts and waits, and its blocks."""
@@ -149,8 +152,9 @@ class Response:
         elif self.results_early:
             found[semconv.EAGER_TOOLS] = True
         if self.failures:
-            # The attempt that was answered, or after which the client gave up, left no line of its own.
-            found[semconv.ATTEMPTS] = len(self.failures) + (1 if self.blocks or semconv.GAVE_UP in self.error else 0)
+            # The attempt that was answered, or after which the client gave up, is no failure with a line of its own.
+            one_more = bool(self.blocks) or self.attempt is not None or semconv.GAVE_UP in self.error
+            found[semconv.ATTEMPTS] = len(self.failures) + one_more
         if self.cut:
             found[semconv.STREAM_CUT] = self.cut
         return found | self.usage | self.error

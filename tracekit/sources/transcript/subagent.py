@@ -12,6 +12,7 @@ def subagent_span(source: str, call: Call) -> Iterator[Span]:
     agent_id = text(call.result.details, "agentId") if call.result else None
     if call.result is None or agent_id is None:
         return
+    end_ns = max(call.result.stamp_ns, call.stamp_ns)
     asynchronous = call.result.details.get("isAsync") is True
     attributes: dict[str, Value] = {semconv.PARENT_TOOL: call.id}
     if call.agent_type:
@@ -22,11 +23,11 @@ def subagent_span(source: str, call: Call) -> Iterator[Span]:
         Boundary.SUBAGENT,
         agent_id,
         call.stamp_ns,
-        None if asynchronous else call.result.stamp_ns,
+        None if asynchronous else end_ns,
         name=call.agent_type or "agent",
         agent_id=agent_id,
         parent_key=call.id,
-        start_slack_ns=0 if asynchronous else call.result.stamp_ns - call.stamp_ns,
+        start_slack_ns=0 if asynchronous else end_ns - call.stamp_ns,
         status=Status.ERROR if call.result.is_error else Status.UNSET,
         attributes=attributes,
         position=call.position,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
-from tracekit.sources.transcript.attempt import Attempt, Failure
+from tracekit.sources.transcript.attempt import Attempt, Failure, sent
 from tracekit.sources.transcript.call import Call
 from tracekit.sources.transcript.hook import HookRun
 from tracekit.sources.transcript.response import Response
-from tracekit.sources.transcript.timing import REQUEST_AFTER_NS, REQUEST_BEFORE_NS, waits_for_message
+from tracekit.sources.transcript.timing import REQUEST_AFTER_NS, waits_for_message
 
 
 @dataclass(slots=True)
@@ -170,33 +170,42 @@ class Turn:
     def _unanswered(self, source: str, agent_id: str | None, *, ended: bool) -> Iterator[Span]:
         """Requests whose `api-request` line is all there is, and failures that no later answer claimed."""
         left = [attempt for attempt in self.attempts if not attempt.closed]
+        if self.failures:
+            again = left.pop() if left and left[-1].stamp_ns >= self.failures[-1].stamp_ns else None
+            yield from self._still_failing(again, ended=ended).spans(source, agent_id, self.key)
         for attempt, following in pairwise([*left, None]):
             if attempt is None:
                 break
-            attributes: dict[str, Value] = {semconv.REQUEST_MODEL: attempt.model, semconv.QUERY_SOURCE: attempt.query_source}
             is_open = following is None and not ended
+            end_ns = max(self.last_ns if following is None else following.stamp_ns, attempt.stamp_ns)
+            earliest, latest = sent(attempt.stamp_ns, self.start_ns, attempt.stamp_ns + REQUEST_AFTER_NS if is_open else end_ns)
             yield Span(
                 source,
                 self.session_id,
                 Boundary.MODEL_REQUEST if is_open else Boundary.REQUEST_ATTEMPT,
                 attempt.id,
-                attempt.stamp_ns - REQUEST_BEFORE_NS,
-                None if is_open else max(self.last_ns if following is None else following.stamp_ns, attempt.stamp_ns),
+                earliest,
+                None if is_open else end_ns,
                 name=attempt.model,
                 agent_id=agent_id,
                 parent_key=self.key,
-                start_slack_ns=REQUEST_BEFORE_NS + REQUEST_AFTER_NS,
-                end_slack_ns=0 if is_open else max(0, (self.last_ns if following is None else following.stamp_ns) - attempt.stamp_ns),
-                attributes=attributes,
+                start_slack_ns=latest - earliest,
+                end_slack_ns=0 if is_open else end_ns - attempt.stamp_ns,
+                attributes={semconv.REQUEST_MODEL: attempt.model, semconv.QUERY_SOURCE: attempt.query_source},
                 position=attempt.position,
             )
-        if self.failures:
-            last = self.failures[-1]
-            chain = Response(last.key, self.session_id, last.position, (), self.failures[0].waits_for_ns)
-            chain.failures, chain.open = self.failures, not ended
-            chain.error_stamp_ns = last.stamp_ns + (last.retry_ns if ended else 0)
-            chain.error = dict(last.attributes) if ended else {}
-            yield from chain.spans(source, agent_id, self.key)
+
+    def _still_failing(self, again: Attempt | None, *, ended: bool) -> Response:
+        """A request of which only failures are known, and perhaps the line of one more attempt."""
+        last = self.failures[-1]
+        chain = Response(last.key, self.session_id, last.position, (), self.failures[0].waits_for_ns)
+        chain.failures, chain.open = self.failures, not ended
+        chain.answers(again)
+        chain.model = again.model if again else ""
+        planned_ns, seen_ns = last.stamp_ns + last.retry_ns, max(self.last_ns, last.stamp_ns)
+        chain.error_stamp_ns = seen_ns if again else min(planned_ns, seen_ns) if ended else planned_ns
+        chain.error = dict(last.attributes) if ended else {}
+        return chain
 
 
 def _not_before(span: Span, stamp_ns: int) -> Span:
