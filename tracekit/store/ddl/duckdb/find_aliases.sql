@@ -52,4 +52,17 @@ SELECT DISTINCT session_id, attributes['tracekit.opened_as'], key
 FROM spans JOIN touched USING (session_id)
 WHERE source IN ('gateway', 'mcp_tap', 'hooks', 'stamps') AND attributes['tracekit.opened_as'] IS NOT NULL
 UNION ALL
+-- A gateway sees attempts, and where all of them fail no request: that is the one which others name after one of them.
+SELECT attempts.session_id, attempts.parent_key, MIN(requests.key)
+FROM spans AS attempts
+JOIN touched ON touched.session_id = attempts.session_id
+JOIN requests ON requests.session_id = attempts.session_id AND requests.key = attempts.key
+WHERE attempts.boundary = 'request_attempt' AND attempts.source = 'gateway' AND attempts.parent_key IS NOT NULL
+  AND NOT EXISTS (
+    SELECT 1 FROM spans AS said
+    WHERE said.session_id = attempts.session_id AND said.boundary = 'model_request'
+      AND said.attributes['tracekit.opened_as'] = attempts.parent_key
+  )
+GROUP BY attempts.session_id, attempts.parent_key
+UNION ALL
 SELECT session_id, turn_key, canonical FROM ranked WHERE n = 1;
