@@ -2,9 +2,11 @@
 
 import asyncio
 import errno
+import gc
 import hmac
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Final, Self
@@ -22,6 +24,7 @@ GRACE_SECONDS: Final = 2.0
 Beside = Callable[[web.Server], Coroutine[None, None, None]]
 BESIDE: Final[web.AppKey[Beside]] = web.AppKey("beside")
 """In an application: what is to run beside its server."""
+_SWITCH_SECONDS: Final = 0.0005
 _START_SECONDS: Final = 10.0
 _BACKLOG: Final = 512
 
@@ -62,6 +65,17 @@ def refused(host: str, port: int, error: OSError, *, option: str = "--port") -> 
     if error.errno in {errno.EACCES, errno.EPERM}:
         return TracekitError(f"this user may not listen on {where}; give a port above 1023 with {option}", slug="port-forbidden")
     return TracekitError(f"cannot listen on {where}: {error.strerror or error}; give an address of this machine", slug="address-unknown")
+
+
+def make_prompt() -> None:
+    """Let what passes be stamped when it comes, in a process that does little else.
+
+    A thread that has something to stamp would wait up to 5 ms for one that writes records, and as long for a collection of garbage
+    that walks through all that the libraries have loaded.
+    """
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()
 
 
 class Listener:

@@ -35,6 +35,7 @@ def command(
     Its model requests, telemetry and hooks come by here, its streams and signals are its own, and its exit code is the exit code. At
     the end the store is loaded, and the account, the overlap and the failures of this run stand on stderr; with `--json` as one object.
     """
+    from tracekit.capture.listener import make_prompt
     from tracekit.capture.run import run, says_stream_json
     from tracekit.capture.server import Server
     from tracekit.cli.aftermath import Run, kept, tell
@@ -44,6 +45,7 @@ def command(
     settings = _settings(began_ns, content=content)
     with _remarks() as remarks:
         with Server(settings) as server:
+            make_prompt()
             environment = _environment(settings, server.url, store)
             with Loader(store, spool=settings.spool, roots=default_roots(environment), content=content, last_look=False):
                 outcome = run(command, environment, stamped=says_stream_json(command))

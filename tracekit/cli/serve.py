@@ -55,7 +55,7 @@ def command(
     It prints what a shell must export (`tracekit env` prints it again), and loads the store as it goes, so that every other command
     works beside it.
     """
-    from tracekit.capture.listener import is_loopback
+    from tracekit.capture.listener import is_loopback, make_prompt
     from tracekit.capture.server import Server
     from tracekit.ingest import Loader, default_roots
 
@@ -68,6 +68,7 @@ def command(
         Server(settings) as server,
         Loader(store, spool=settings.spool, roots=default_roots(), content=content) as loader,
     ):
+        make_prompt()
         here = Address(
             url=server.url,
             pid=os.getpid(),
