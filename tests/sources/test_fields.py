@@ -77,5 +77,10 @@ def test_a_bare_text_is_one_part_of_a_message() -> None:
 
 
 def test_the_words_of_parts_are_those_that_are_text() -> None:
-    parts: list[dict[str, Any]] = [{"type": "text", "text": "a"}, {"type": "image", "text": "no"}, {"type": "text", "text": 7}, {"type": "text", "text": "b"}]
+    parts: list[dict[str, Any]] = [
+        {"type": "text", "text": "a"},
+        {"type": "image", "text": "no"},
+        {"type": "text", "text": 7},
+        {"type": "text", "text": "b"},
+    ]
     assert words_of(parts) == "a\nb"
