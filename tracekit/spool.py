@@ -114,6 +114,11 @@ class Spool:
         self._number = 0
         self._process = os.getpid()
 
+    @property
+    def folder(self) -> Path:
+        """Where the files are."""
+        return self._folder
+
     def __enter__(self) -> Self:
         return self
 

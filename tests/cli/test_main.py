@@ -4,9 +4,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 
 import pytest
+from typer.main import get_command
 
 from tracekit import __version__
 from tracekit.cli import main, output
@@ -58,16 +60,22 @@ def test_only_the_command_that_was_asked_for_is_loaded() -> None:
 def test_the_help_lists_every_command_in_order(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     assert main.run(["--help"]) == 0
-    listed = re.findall(r"^\W*([a-z]+) +\w[^│]{20,}", capsys.readouterr().out.partition("Commands")[2], flags=re.MULTILINE)
+    listed = re.findall(r"^\W*([a-z-]+) +\w[^│]{20,}", capsys.readouterr().out.partition("Commands")[2], flags=re.MULTILINE)
     assert listed == list(main.COMMANDS)
 
 
-@pytest.mark.parametrize("name", main.COMMANDS)
+def _commands() -> list[str]:
+    groups = {name: getattr(import_module(module), "group", None) for name, module in main.COMMANDS.items()}
+    return [f"{name} {one}".strip() for name, group in groups.items() for one in (get_command(group).commands if group else [""])]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", _commands())
 def test_every_command_has_help_and_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run([name, "--help"]) == 0
+    assert main.run([*name.split(), "--help"]) == 0
     printed = capsys.readouterr().out
     assert f"tracekit {name}" in printed
-    assert "--json" in printed
+    # The stdout of the tap is its server's.
+    assert ("--json" in printed) is (name != "mcp-tap")
 
 
 def test_a_misspelt_command_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,9 +31,10 @@ COMMANDS: Final = {
     "sql": "tracekit.cli.sql",
     "explain": "tracekit.cli.explain",
     "doctor": "tracekit.cli.doctor",
+    "hooks": "tracekit.cli.hooks",
 }
 """Every command in the order of the help, and the module whose function `command` it is. The module's `SETTINGS`, if it has any, are
-those of the command's parser."""
+those of the command's parser. A command with commands of its own is the module's `group`."""
 
 _INTERRUPTED: Final = 130
 
@@ -75,7 +76,10 @@ def build(names: Iterable[str]) -> "typer.Typer":
     application.callback()(frame)
     for name in names:
         module = import_module(COMMANDS[name])
-        application.command(name, context_settings=getattr(module, "SETTINGS", None))(module.command)
+        if (group := getattr(module, "group", None)) is not None:
+            application.add_typer(group, name=name)
+        else:
+            application.command(name, context_settings=getattr(module, "SETTINGS", None))(module.command)
     return application
 
 
