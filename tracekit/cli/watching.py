@@ -78,7 +78,8 @@ class Watch:
         except TracekitError as error:
             if error.slug == "session-ambiguous":
                 raise
-            self.trouble = str(error)
+            # A store that is not there yet is an empty one.
+            self.trouble = self.trouble if error.slug == "no-store" else str(error)
         found = [one for session in self._open.values() for one in session]
         return [_aged(one, now_ns) for one in sorted(found, key=lambda one: (one.since_ns, one.session_id, one.key))]
 
@@ -92,6 +93,7 @@ class Watch:
             # All at once, the first time: most sessions have nothing open.
             for one in stuck(opened, Scope(None, since_ns=self._since_ns), as_of_ns=now_ns):
                 self._open[one.session_id] = [*self._open.get(one.session_id, ()), one]
+            self._judged_ns = now_ns
         else:
             changed = {str(row["session_id"]) for row in opened.rows(_LOADED, since_ns=since_ns, session_id=session_id)}
             if now_ns - self._judged_ns >= _JUDGED_AGAIN_NS:
