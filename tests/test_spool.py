@@ -220,7 +220,11 @@ def test_the_recent_past_of_a_shared_file_reaches_over_midnight(tmp_path: Path) 
 
 def test_what_the_disk_took_in_part_is_closed_off_in_a_shared_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
-    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:20]))
+
+    def write_little(handle: int, data: bytes) -> int:
+        return write(handle, data[:20])
+
+    monkeypatch.setattr(os, "write", write_little)
     shared = SharedSpool(tmp_path, "hooks", clock=lambda: DAY)
     with pytest.raises(OSError, match="part of a record"):
         shared.write([span("req_1", 9_000)])

@@ -11,6 +11,7 @@ from tracekit.model import Boundary, Source, Span, semconv
 from tracekit.testing import memory_store, request, span, tool, turn
 
 SECOND = 1_000_000_000
+NOW = 10 * SECOND
 BY_TRANSCRIPT: dict[str, Any] = {"source": Source.TRANSCRIPT}
 BY_GATEWAY: dict[str, Any] = {"source": Source.GATEWAY}
 BY_STREAM: dict[str, Any] = {"source": Source.STREAM_JSON}
@@ -135,11 +136,11 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
         [Wait("tool", "tool_execution", "certain", 30)],
     ),
     "a tool whose own timeout has passed": (
-        [waits(30 + 2 * SECOND), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: SECOND})],
+        [waits(), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: NOW - 31})],
         [Wait("tool past its timeout", "tool_execution", "certain", 30)],
     ),
     "a tool within its own timeout": (
-        [waits(30 + SECOND), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: SECOND})],
+        [waits(), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: NOW - 30})],
         [Wait("tool", "tool_execution", "certain", 30)],
     ),
     # Others
@@ -161,7 +162,6 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
         [Wait("tool", "tool_execution", "certain", 10), Wait("tool", "tool_execution", "certain", 40)],
     ),
 }
-NOW = 10 * SECOND
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ Held = list[dict[str, object]]
 @pytest.fixture(scope="session")
 def transcripts() -> dict[str, bytes]:
     """The bytes of each session file, by its path under the data folder."""
-    found = {}
+    found: dict[str, bytes] = {}
     for path in sorted(TRANSCRIPTS.rglob("*.jsonl.xz")):
         found[str(path.relative_to(TRANSCRIPTS).with_suffix(""))] = lzma.decompress(path.read_bytes())
     assert found

@@ -5,11 +5,15 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tracekit.errors import TracekitError
 from tracekit.store.lease import lease, wait_seconds
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
 
 
 def hold(path: str, mode: str, held: Event, done: Event) -> None:
@@ -25,7 +29,7 @@ Holder = Callable[[str], Path]
 def other(tmp_path: Path) -> Iterator[Holder]:
     """Start a process that holds a lease on `store`; end it afterwards."""
     context = multiprocessing.get_context("spawn")
-    started: list[tuple[multiprocessing.context.SpawnProcess, Event]] = []
+    started: list[tuple[SpawnProcess, Event]] = []
 
     def start(mode: str) -> Path:
         path = tmp_path / "store"

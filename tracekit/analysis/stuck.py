@@ -102,7 +102,7 @@ def _judge(row: Row, as_of_ns: int) -> _Judged:
     if boundary in _REQUESTS:
         return _CLIENT if row["watched"] and "gateway" not in row["witnesses"] else _request(row, as_of_ns)
     if boundary in {Boundary.TOOL_EXECUTION, Boundary.TOOL_SCHEDULE}:
-        return _tool(row)
+        return _tool(row, as_of_ns)
     if boundary == Boundary.TURN and row["watched"]:
         return _CLIENT
     return _PLAIN.get(boundary, _TURN)
@@ -154,10 +154,9 @@ _PING_NS: Final = 40_000_000_000
 """A server that is alive was seen to send a ping at least this often, with room."""
 
 
-def _tool(row: Row) -> _Judged:
+def _tool(row: Row, as_of_ns: int) -> _Judged:
     timeout = row["attributes"].get(semconv.TOOL_TIMEOUT_NS)
-    waited = row["last_seen_ns"] - row["since_ns"]
-    if timeout is not None and waited > int(timeout):
+    if timeout is not None and as_of_ns - row["since_ns"] > int(timeout):
         return _Judged("tool past its timeout", "certain", "the call has no result and its own timeout has passed")
     if row["witnesses"] == "transcript":
         return _Judged("tool", "likely", f"the call has no result; if it waits for permission, {_HOOKS}")

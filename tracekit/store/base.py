@@ -40,7 +40,7 @@ class Batch:
     problems: Sequence[tuple[int, int, int, str, str]]
     """Rows of `problems`."""
     entries: Sequence[LedgerEntry]
-    replaces: dict[int, tuple[int, int]] = field(default_factory=dict)
+    replaces: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     """By file id: the position from which its rows are replaced, and the `read_to` that the ledger must still have."""
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -200,7 +200,7 @@ def _check(connection: duckdb.DuckDBPyConnection, path: str, *, write: bool) -> 
 
 
 @contextmanager
-def memory_store() -> Iterator[DuckDBStore]:
+def memory_store() -> Generator[DuckDBStore]:
     """Give a store that lives as long as the block."""
     with duckdb.connect(":memory:") as connection:
         _create(connection)
@@ -208,7 +208,7 @@ def memory_store() -> Iterator[DuckDBStore]:
 
 
 @contextmanager
-def file_store(path: Path, *, write: bool, wait: float) -> Iterator[DuckDBStore]:
+def file_store(path: Path, *, write: bool, wait: float) -> Generator[DuckDBStore]:
     """Lease the store in `path` for as long as the block lasts.
 
     Raises:
@@ -229,7 +229,7 @@ def file_store(path: Path, *, write: bool, wait: float) -> Iterator[DuckDBStore]
 
 
 @contextmanager
-def _folder(path: Path) -> Iterator[None]:
+def _folder(path: Path) -> Generator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:

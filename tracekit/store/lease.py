@@ -7,7 +7,7 @@ instead of fail.
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def wait_seconds() -> float:
 
 
 @contextmanager
-def lease(path: Path, *, exclusive: bool, wait: float, sleep: Callable[[float], None] = time.sleep) -> Iterator[None]:
+def lease(path: Path, *, exclusive: bool, wait: float, sleep: Callable[[float], None] = time.sleep) -> Generator[None]:
     """Hold the lock beside `path`.
 
     Raises:

@@ -76,3 +76,10 @@ def test_a_tool_that_is_a_question_takes_a_persons_time() -> None:
     wait = one(items, Boundary.PERMISSION_WAIT)
     assert (wait.attributes[semconv.TOOL_INTERACTIVE], start_range(wait)[1], end_range(wait)[1]) == (True, at(1), at(9))
     assert spans(items, Boundary.TOOL_EXECUTION) == []
+
+
+def test_the_command_line_of_a_hook_that_blocked_is_no_error_text() -> None:
+    text = "PreToolUse:Bash hook error: [check --token quince]: not allowed"
+    items = live(*WITH_TOOL, (1.6, gave(content=text, is_error=True)))
+    assert one(items, Boundary.TOOL_SCHEDULE).attributes[semconv.ERROR_TEXT] == "PreToolUse:Bash hook error: […]: not allowed"
+    assert spans(items, Boundary.TOOL_EXECUTION) == []

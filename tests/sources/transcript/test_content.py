@@ -115,6 +115,12 @@ def test_secrets_are_masked_in_content_too() -> None:
     assert one(items, Boundary.TURN).attributes[semconv.CONTENT] == "use [secret]"
 
 
+def test_a_call_keeps_its_arguments_and_its_run_the_result() -> None:
+    items = told(prompt(0), said(1, tool("toolu_1", command="ls")), gave(2, content="quince jam"), content=True)
+    assert one(items, Boundary.TOOL_SCHEDULE).attributes[semconv.CONTENT] == '{"command":"ls"}'
+    assert one(items, Boundary.TOOL_EXECUTION).attributes[semconv.CONTENT] == "quince jam"
+
+
 def test_content_with_half_a_character_is_kept_as_far_as_it_can_be_stored() -> None:
     lines = (prompt(0, "a \ud83d b"), said(1, words("c \ud83d d")), said(2, tool(command="\ud83d")), gave(3))
     for span in told(*lines, content=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
-from tracekit.model.redact import error_text, mask_secrets
+from tracekit.model.redact import mask_secrets
 from tracekit.sources.digest import digest, json_bytes
 from tracekit.sources.fields import Object, mapping, number, objects_in, text, words_of
 from tracekit.sources.stream_json.clock import Moment, Timed
@@ -14,6 +14,7 @@ from tracekit.sources.stream_json.edges import between, edges
 from tracekit.sources.stream_json.request import Request
 from tracekit.sources.timestamps import MILLISECOND, SECOND
 from tracekit.sources.transcript.call import AGENT_TOOLS, INTERACTIVE
+from tracekit.sources.transcript.hook import is_blocked, result_error
 
 _EXIT_CODE: Final = re.compile(r"Exit code (\d+)")
 _NOT_RUN: Final = "<tool_use_error>"
@@ -84,7 +85,7 @@ class Call:
             yield asked
         if self._never_ran() or (end is None and asked is not None and asked.end_ns is None):
             return
-        execution = self._span(Boundary.TOOL_EXECUTION, self._began(end, now), end, self._run_attributes())
+        execution = self._span(Boundary.TOOL_EXECUTION, self._began(end, now), end, self._run_attributes() | self._kept_result())
         yield execution
         if self.name.startswith(_MCP):
             server, _, tool = self.name.removeprefix(_MCP).partition("__")
@@ -119,7 +120,7 @@ class Call:
         """It was refused before it began: a rule, a hook, a person, invalid input, or a sibling's failure."""
         if self.name in INTERACTIVE or self.denied or self._meta("non_execution_kind") is not None:
             return True
-        return self.result is not None and self.result.is_error and self.result.text.startswith(_NOT_RUN)
+        return self.result is not None and self.result.is_error and (self.result.text.startswith(_NOT_RUN) or is_blocked(self.result.text))
 
     def _permission(self, end: Moment | None) -> Span | None:
         """The wait for a person: measured where the stream asks, else only known to lie before the refusal."""
@@ -186,10 +187,15 @@ class Call:
         if self.background or self.arguments.get("run_in_background") is True:
             found[semconv.TOOL_BACKGROUND] = True
         if self.result is not None and self.result.is_error:
-            found[semconv.ERROR_TEXT] = error_text(self.result.text)
+            found[semconv.ERROR_TEXT] = result_error(self.result.text)
             if code := _EXIT_CODE.match(self.result.text):
                 found[semconv.EXIT_CODE] = int(code[1])
         return found
+
+    def _kept_result(self) -> dict[str, Value]:
+        if self.content is None or self.result is None:
+            return {}
+        return {semconv.CONTENT: mask_secrets(self.result.text.encode(errors="replace").decode())}
 
 
 def call_of(part: Object, line: Timed, request: Request, *, content: bool) -> Call | None:
@@ -225,6 +231,6 @@ def orphan(session_id: str, agent_id: str | None, key: str, result: Result, sinc
         agent_id=agent_id,
         parent_key=key,
         status=Status.ERROR if result.is_error else Status.OK,
-        attributes={semconv.ERROR_TEXT: error_text(result.text)} if result.is_error else {},
+        attributes={semconv.ERROR_TEXT: result_error(result.text)} if result.is_error else {},
         position=position,
     )

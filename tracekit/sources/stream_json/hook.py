@@ -10,6 +10,7 @@ from tracekit.sources.fields import Object, text, whole
 from tracekit.sources.stream_json.call import Call
 from tracekit.sources.stream_json.clock import Moment, Timed
 from tracekit.sources.stream_json.edges import edges
+from tracekit.sources.transcript.hook import without_command
 
 BEFORE: Final = "PreToolUse"
 AFTER: Final = frozenset({"PostToolUse", "PostToolUseFailure"})
@@ -81,7 +82,7 @@ class HookRun:
         if self.code is not None:
             found[semconv.EXIT_CODE if self.code < _FIRST_HTTP_STATUS else semconv.HTTP_STATUS] = self.code
         if self.text is not None and self.outcome in {"error", "blocking"}:
-            found[semconv.ERROR_TEXT] = error_text(self.text)
+            found[semconv.ERROR_TEXT] = error_text(without_command(self.text))
         return found
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
-from tracekit.model.redact import error_text
 from tracekit.sources.digest import digest, json_bytes
 from tracekit.sources.fields import Object, mapping, milliseconds, objects_in, seconds, text, words_of
-from tracekit.sources.transcript.entries import Entry
-from tracekit.sources.transcript.hook import without_command
+from tracekit.sources.transcript.entries import Entry, to_keep
+from tracekit.sources.transcript.hook import is_blocked, result_error
 from tracekit.sources.transcript.response import Response
 from tracekit.sources.transcript.timing import RESULT_LATE_NS, elapsed_bounds, waits_for_message
 
@@ -22,7 +21,6 @@ AGENT_TOOLS: Final = frozenset({"Task", "Agent"})
 _EXIT_CODE: Final = re.compile(r"Exit code (\d+)")
 _REJECTED: Final = "The user doesn't want to proceed with this tool use"
 _DENIED: Final = re.compile(r"Permission to use .{1,200}? has been denied|Claude requested permissions to ", re.DOTALL)
-_HOOK_BLOCKED: Final = re.compile(r"\w+:?\S* hook error: \[")
 _INTERRUPTED: Final = "[Request interrupted by user"
 _NOT_RUN: Final = "<tool_use_error>"
 
@@ -126,7 +124,7 @@ class Call:
         )
 
     def _hook_blocked(self) -> bool:
-        return self.result is not None and _HOOK_BLOCKED.match(self.result.text) is not None
+        return self.result is not None and is_blocked(self.result.text)
 
     def _waited_for_a_person(self) -> bool:
         if self.name in INTERACTIVE:
@@ -226,6 +224,8 @@ class Call:
         found: dict[str, Value] = {semconv.TOOL_NAME: self.name}
         if self.timeout_ns is not None:
             found[semconv.TOOL_TIMEOUT_NS] = self.timeout_ns
+        if self.content is not None and self.result is not None:
+            found[semconv.CONTENT] = to_keep(self.result.text)
         return found | self._result_attributes()
 
     def _result_attributes(self) -> dict[str, Value]:
@@ -236,7 +236,7 @@ class Call:
         if self.result.denial_kind:
             found[semconv.DENIAL_KIND] = self.result.denial_kind
         if self.result.is_error:
-            found[semconv.ERROR_TEXT] = error_text(without_command(self.result.text) if self._hook_blocked() else self.result.text)
+            found[semconv.ERROR_TEXT] = result_error(self.result.text)
             if code := _EXIT_CODE.match(self.result.text):
                 found[semconv.EXIT_CODE] = int(code[1])
         return found

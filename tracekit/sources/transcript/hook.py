@@ -25,12 +25,23 @@ _STATUS: Final = {None: Status.UNSET, "success": Status.OK, "cancelled": Status.
 TOOL_EVENTS: Final = frozenset({"PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest"})
 
 
+_BLOCKED: Final = re.compile(r"\w+:?\S* hook error: \[")
 _COMMAND: Final = re.compile(r"(\A|hook error: )\[(?:.*|(?s:.*?))\](?=:\s)")
 
 
 def without_command(words: str) -> str:
     """A hook's words without the command line that the client quotes before them, which is content: `[…]: not on a Friday`."""
     return _COMMAND.sub(r"\1[…]", words, count=1)
+
+
+def is_blocked(result: str) -> bool:
+    """Whether the result of a call says that a hook did not let it run."""
+    return _BLOCKED.match(result) is not None
+
+
+def result_error(result: str) -> str:
+    """The error text of a call that failed, without the command line of a hook that blocked it."""
+    return error_text(without_command(result) if is_blocked(result) else result)
 
 
 @dataclass(slots=True)

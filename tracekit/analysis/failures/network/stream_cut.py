@@ -52,7 +52,7 @@ _BREAK: Final = wording(
 
 def _match(evidence: Evidence) -> str | None:
     if evidence.stream_cut:
-        return f"no message_stop: {evidence.stream_cut}"
+        return "no message_stop" if evidence.stream_cut == "true" else f"no message_stop: {evidence.stream_cut}"
     found = evidence.named(_NAMES) or evidence.says(_SAYS) or evidence.says(_CUT_INPUT)
     streaming = evidence.shown_in is Layer.STREAM or evidence.http == _OK
     if found is None and streaming:
