@@ -210,7 +210,7 @@ class Turn:
 
 def _not_before(span: Span, stamp_ns: int) -> Span:
     """A compaction began no earlier than the command that asked for it."""
-    if span.boundary != Boundary.COMPACTION or span.start_ns >= stamp_ns:
-        return span
+    if span.boundary != Boundary.COMPACTION or span.start_ns >= stamp_ns or span.end_ns is None or stamp_ns > span.end_ns:
+        return span  # a command that was given after it had ended asked for another
     latest = span.start_ns + span.start_slack_ns
     return span._replace(start_ns=stamp_ns, start_slack_ns=max(0, latest - stamp_ns))
