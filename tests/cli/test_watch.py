@@ -17,6 +17,7 @@ import pytest
 
 from tracekit.analysis.stuck import stuck
 from tracekit.cli import watching
+from tracekit.cli.local import processes
 from tracekit.cli.main import run as tracekit
 from tracekit.cli.watch import lanes
 from tracekit.cli.watching import Watch
@@ -194,6 +195,23 @@ def test_a_lane_is_as_long_as_its_age_beside_the_oldest(home: Path, spool: Spool
     assert "certain: the request was sent" in why
     assert trouble == "the store is busy"
     assert all(len(line) <= 60 for line in lanes(found, "", now_ns=now, width=60, colour=False).splitlines())
+
+
+def test_below_a_tool_stands_what_runs_of_its_session_here(home: Path) -> None:
+    written(home, "session-one", PROMPT, CALL)
+    environment = {**os.environ, "CLAUDE_CODE_SESSION_ID": "session-one"}
+    with subprocess.Popen(["sh", "-c", "sleep 60; :"], env=environment, start_new_session=True) as shell:
+        try:
+            until(lambda: [one.name for one in processes({"session-one"})] == ["sleep"])
+            (running,) = processes({"session-one"})
+            found = Watch(str(home / "store"), None, 0).look()
+            text = lanes(found, "", [running], now_ns=running.start_ns + 8 * SECOND, width=110, colour=False)
+            assert tracekit(["watch", "--once"]) == 1
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+    assert text.splitlines()[-1] == f"          runs here: sleep (process {running.pid}) for 8.00 s"
+    assert running.pid != shell.pid
+    assert processes(()) == []
 
 
 def until(holds: Callable[[], bool]) -> None:

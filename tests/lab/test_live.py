@@ -225,12 +225,15 @@ def test_an_agents_requests_are_its_own(lived: Live) -> None:
 )
 def test_what_hangs_is_named_while_it_hangs(name: str, verdict: str, which: str, boundary: str, realclient: Path, tmp_path: Path) -> None:
     answers: dict[str, Sequence[Row]] = {}
+    running: list[str] = []
 
     def ask(run: Lived) -> None:
         import time
 
         time.sleep(3)
-        answers["watch"] = run.ask("watch", "--once", "--store", str(tmp_path / "watched.duckdb"))["rows"]
+        watched = run.ask("watch", "--once", "--store", str(tmp_path / "watched.duckdb"))
+        answers["watch"] = watched["rows"]
+        running.extend(process["name"] for process in watched["processes"])
         answers["stuck"] = run.ask("stuck", "--store", str(run.store))["rows"]
 
     run = live(SCENARIOS[name], tmp_path / name, binary=realclient, hanging=ask)
@@ -240,6 +243,7 @@ def test_what_hangs_is_named_while_it_hangs(name: str, verdict: str, which: str,
         assert (row["verdict"], row["name"], row["boundary"], row["certainty"]) == (verdict, which, boundary, "certain")
         assert 2 * 10**9 < row["age_ns"] < 60 * 10**9
         assert (row["quiet_ns"] is None) is (verdict == "tool")
+    assert running == (["sleep"] if name == "stuck_tool" else [])
     assert run.exit_code != 0
     assert run.left == []
     assert judge.requests(run.folder)

@@ -13,15 +13,20 @@ from tracekit.cli import output
 from tracekit.cli.lasting import until_ended
 from tracekit.cli.options import AsJson, OneSession, Since, Store
 from tracekit.cli.options import since_ns as moment_of
+from tracekit.model import Boundary
 from tracekit.report.paint import clean, styled
 from tracekit.report.units import clock, duration
 
 if TYPE_CHECKING:
     from tracekit.analysis.stuck import Stuck
+    from tracekit.cli.local import LocalProcess
 
 _EVERY_SECONDS: Final = 1.0
 _LONGEST_BAR: Final = 30
 _NOTHING: Final = "Nothing is open: every turn was answered to its end."
+
+_OF_PROCESSES: Final = frozenset({Boundary.TOOL_SCHEDULE, Boundary.TOOL_EXECUTION, Boundary.MCP_CALL, Boundary.HOOK_REPLY})
+"""What a process of the session may be at work for."""
 
 Key = tuple[str, str, str, str]
 
@@ -45,7 +50,13 @@ def command(
     if once:
         found = watch.look()
         _note(watch.trouble)
-        output.emit(found, as_json=as_json, empty=_NOTHING)
+        here = _here(found)
+        if as_json:
+            output.emit(found, as_json=True, processes=[one.as_row() for one in here])
+        else:
+            output.emit(found, as_json=False, empty=_NOTHING)
+            for one in here:
+                output.write(f"{one.session_id[:8]} {_running(one, time.time_ns())}")
         if found:
             raise typer.Exit(1)
         return
@@ -73,7 +84,8 @@ def _shown(*, as_json: bool) -> Generator[_Show]:
 
         def show(found: "Sequence[Stuck]", trouble: str) -> None:
             place = output.screen()
-            live.update(Text.from_ansi(lanes(found, trouble, now_ns=time.time_ns(), width=place.width, colour=place.colour)), refresh=True)
+            drawn = lanes(found, trouble, _here(found), now_ns=time.time_ns(), width=place.width, colour=place.colour)
+            live.update(Text.from_ansi(drawn), refresh=True)
 
         yield show
 
@@ -81,12 +93,16 @@ def _shown(*, as_json: bool) -> Generator[_Show]:
 # Lanes
 
 
-def lanes(found: "Sequence[Stuck]", trouble: str, *, now_ns: int, width: int, colour: bool) -> str:
-    """Draw what is open: a lane each, its bar as long as its age is beside the oldest."""
+def lanes(found: "Sequence[Stuck]", trouble: str, here: "Sequence[LocalProcess]" = (), *, now_ns: int, width: int, colour: bool) -> str:
+    """Draw what is open: a lane each, its bar as long as its age is beside the oldest; below a tool what runs of its session here."""
     head = f"{clock(now_ns)[:-4]}  {_count(found)}"
     oldest_ns = max((one.age_ns for one in found), default=0)
     lines = [styled(head, "1", colour=colour)]
-    lines += [line for one in found for line in _lane(one, oldest_ns, width=width, colour=colour)]
+    for one in found:
+        lines += _lane(one, oldest_ns, width=width, colour=colour)
+        if one.boundary in _OF_PROCESSES:
+            running = (_running(process, now_ns) for process in here if process.session_id == one.session_id)
+            lines += [styled(f"{'':<10}{line}"[:width], "2", colour=colour) for line in running]
     return "\n".join([*lines, trouble] if trouble else lines)
 
 
@@ -102,6 +118,16 @@ def _lane(one: "Stuck", oldest_ns: int, *, width: int, colour: bool) -> list[str
     bar = "█" * max(1, round(room * one.age_ns / oldest_ns)) if oldest_ns and room > 0 else ""
     why = f"{'':<10}{one.certainty}: {one.because}{quiet}"[:width]
     return [f"{text}  {styled(bar, '36', colour=colour)}", styled(why, "2", colour=colour)]
+
+
+def _here(found: "Sequence[Stuck]") -> "Sequence[LocalProcess]":
+    from tracekit.cli.local import processes
+
+    return processes({one.session_id for one in found if one.boundary in _OF_PROCESSES})
+
+
+def _running(process: "LocalProcess", now_ns: int) -> str:
+    return f"runs here: {clean(process.name)} (process {process.pid}) for {duration(max(0, now_ns - process.start_ns))}"
 
 
 def _who(one: "Stuck") -> str:
