@@ -46,6 +46,12 @@ def unproven(stream: tuple[int, int], execution: tuple[int, int], **fields: Any)
     return [request(stream[0], stream[1], **UNPROVEN, **fields), *call]
 
 
+def proven(end_slack_ns: int) -> list[Span]:
+    """Build a call whose end is open too, in a session that proves that tools start early."""
+    execution = tool(0, 0, 300_000_000, start_slack_ns=100_000_000, end_slack_ns=end_slack_ns, **UNPROVEN)
+    return [request(0, 400_000_000, attributes=PROVEN, **UNPROVEN), *execution]
+
+
 def asked(cases: Mapping[str, Iterable[Span]]) -> dict[str, list[Overlap]]:
     """Answer each case in a session of its own."""
     found: dict[str, list[Overlap]] = {name: [] for name in cases}
@@ -93,6 +99,8 @@ CASES = {
     "the session proves that tools start early": Case(
         [*unproven((0, 100), (20, 60)), request(200, 300, key="req_2", attributes=PROVEN, **UNPROVEN)], (0, 40, 40), (0, 0, 0)
     ),
+    "the session proves it, but the end is open by 100 ms": Case(proven(100_000_000), (0, 300_000_000, 300_000_000), (0, 0, 0)),
+    "the session proves it, but the end is open by more": Case(proven(100_000_001), (0, None, 300_000_000), (0, None, 0), (None, 0)),
     "one start of two is unknown": Case(
         [*measured((0, 100), (20, 60)), *tool(30, 30, 80, key="toolu_2", start_slack_ns=50, **UNPROVEN)],
         (40, None, 60),

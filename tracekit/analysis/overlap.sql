@@ -6,8 +6,9 @@
 -- end), and, where it can be had, from the best estimates. A range holds the truth; a point is given only where it does.
 --
 -- best exists where every tool's start is measured, or where the session proves that tools start during the stream (some result
--- stands before its message's last block): a tool is then taken to start when its block is complete. In clients that start tools
--- after the message nothing hides, by their construction. A response that was cut ended at its last event, and one that is open has
+-- stands before its message's last block): a tool is then taken to start when its block is complete. Where its end is open by more
+-- than 100 ms, too, that says nothing: recorded runs were then off by up to 0.5 s. In clients that start tools after the message
+-- nothing hides, by their construction. A response that was cut ended at its last event, and one that is open has
 -- not ended: where no witness measured that event, there is no best.
 --
 -- Parameters: $session_id (NULL: all), $since_ns, $until_ns (NULL: no bound; a response counts by its start).
@@ -81,6 +82,7 @@ issued AS (
         -- An open response lasts at least as long as its witnesses saw, so possibly over all its tools.
         COALESCE(stop_out, MAX(end_out) OVER (PARTITION BY requests.session_id, requests.request_key)) AS stream_out,
         MIN(measured) OVER (PARTITION BY requests.session_id, requests.request_key) AS all_measured,
+        MAX(end_out - end_in) OVER (PARTITION BY requests.session_id, requests.request_key) AS end_slack,
         -- message_stop follows the last block at once; where the end is only bounded, the last block inside the bounds is best.
         CASE
             WHEN stop_in = stop_out THEN stop_out
@@ -90,7 +92,7 @@ issued AS (
     FROM requests JOIN tools ON tools.session_id = requests.session_id AND tools.request_key = requests.request_key
 ),
 known AS (
-    SELECT *, CASE WHEN waits = 1 OR stop_best IS NOT NULL AND (all_measured = 1 OR eager = 1) THEN 1 ELSE 0 END AS has_best FROM issued
+    SELECT *, CASE WHEN waits = 1 OR stop_best IS NOT NULL AND (all_measured = 1 OR eager = 1 AND end_slack <= 100000000) THEN 1 ELSE 0 END AS has_best FROM issued
 ),
 parts AS (
     -- variant x (stream or tool): 'i' inner, 'o' outer, 'b' best
