@@ -1,6 +1,9 @@
 """A store is kept up with what is still being written, and nobody who writes waits for it."""
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 from itertools import count
@@ -152,6 +155,32 @@ def test_a_loader_says_once_what_keeps_it_from_loading(tmp_path: Path) -> None:
         hear()
     assert len(told) == 1
     assert "store" in told[0]
+
+
+def test_a_terminals_keys_are_not_for_a_loader(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    script = (
+        "import signal, sys; from pathlib import Path; from tracekit.ingest import Loader\n"
+        "signal.signal(signal.SIGINT, lambda *_: None)\n"
+        f"with Loader({str(store)!r}, spool=Path({str(tmp_path / 'spool')!r})): print('ready', flush=True); sys.stdin.read()"
+    )
+    with (
+        Spool(tmp_path / "spool", "gateway") as spool,
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process,
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        spool.write(span("req_1"))
+        eventually(lambda: keys(store) == {"req_1"})
+        _, said = process.communicate(timeout=LIMIT)
+    assert (process.returncode, said) == (0, b"")
 
 
 def test_lines_that_somebody_else_stamped_keep_their_stamps(tmp_path: Path) -> None:

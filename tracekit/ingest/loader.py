@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _EVERY_SECONDS: Final = 1.0
 _SHARE: Final = 4
 """Loading pauses at least this many times as long as it took."""
+_NOT_OURS: Final = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 _NICENESS: Final = 10
 _END_SECONDS: Final = 30.0
 
@@ -53,7 +54,12 @@ class Loader:
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
         self._process = context.Process(target=keep_loading, args=(theirs, *self._arguments), name="tracekit loader", daemon=True)
-        self._process.start()
+        # From its first moment on, a terminal's keys are not for it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_OURS)
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
 
     def complaint(self) -> str | None:
@@ -110,8 +116,8 @@ def _try(follower: Follower) -> str | None:
 
 def _stand_back() -> None:
     """Whoever started this process decides when it ends, and everything else on the machine goes first."""
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+    for number in _NOT_OURS:
         signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     with suppress(OSError):
         os.nice(_NICENESS)
