@@ -99,8 +99,10 @@ CASES = {
     "the session proves that tools start early": Case(
         [*unproven((0, 100), (20, 60)), request(200, 300, key="req_2", attributes=PROVEN, **UNPROVEN)], (0, 40, 40), (0, 0, 0)
     ),
-    "the session proves it, but the end is open by 100 ms": Case(proven(100_000_000), (0, 300_000_000, 300_000_000), (0, 0, 0)),
-    "the session proves it, but the end is open by more": Case(proven(100_000_001), (0, None, 300_000_000), (0, None, 0), (None, 0)),
+    "the session proves it, but the end is open by 100 ms": Case(proven(100_000_000), (100_000_000, 300_000_000, 300_000_000), (0, 0, 0)),
+    "the session proves it, but the end is open by more": Case(
+        proven(100_000_001), (99_999_999, None, 300_000_000), (0, None, 0), (None, 0)
+    ),
     "one start of two is unknown": Case(
         [*measured((0, 100), (20, 60)), *tool(30, 30, 80, key="toolu_2", start_slack_ns=50, **UNPROVEN)],
         (40, None, 60),
