@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
@@ -54,7 +55,8 @@ class Loader:
         context = multiprocessing.get_context("spawn")
         self._line, theirs = context.Pipe()
         self._process = context.Process(target=keep_loading, args=(theirs, *self._arguments), name="tracekit loader", daemon=True)
-        # From its first moment on, a terminal's keys are not for it.
+        # From its first moment on, a terminal's keys are not for it. What multiprocessing starts beside it would let them in again.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _NOT_OURS)
         try:
             self._process.start()
