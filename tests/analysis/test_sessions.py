@@ -86,6 +86,14 @@ CASES: dict[str, tuple[list[Span], dict[str, Any]]] = {
         [turn(0, 1, attributes={semconv.PROJECT: "/home/demo", semconv.CLIENT_VERSION: "2.1.39"})],
         {"project": "/home/demo", "client_version": "2.1.39"},
     ),
+    "a client that was updated in between": (
+        [
+            turn(0, 10, key="a", attributes={semconv.CLIENT_VERSION: "2.1.9"}),
+            turn(20, 30, key="b", attributes={semconv.CLIENT_VERSION: "2.1.39"}),
+            turn(40, 50, key="c"),
+        ],
+        {"client_version": "2.1.39"},
+    ),
     "nothing said of itself": ([request(0, 10)], {"project": None, "client_version": None, "turns": 0, "messages": 0}),
     "agents are counted once and their turns are not the user's": (
         [

@@ -32,19 +32,27 @@ whole AS (
     FROM mine
     GROUP BY session_id
 ),
+told AS (
+    -- A client may be updated within a session: the version of the latest turn that tells one is told.
+    SELECT *, ROW_NUMBER() OVER (
+        PARTITION BY session_id
+        ORDER BY CASE WHEN attributes['tracekit.client.version'] IS NULL THEN 1 ELSE 0 END, start_ns DESC, key
+    ) AS latest
+    FROM mine
+    WHERE boundary IN ('turn', 'session') AND witnesses <> 'progress'
+),
 turns AS (
     SELECT
         session_id,
         MIN(attributes['tracekit.project']) AS project,
-        MAX(attributes['tracekit.client.version']) AS client_version,
+        MAX(CASE WHEN latest = 1 THEN attributes['tracekit.client.version'] END) AS client_version,
         SUM(CASE WHEN boundary = 'turn' AND agent_id IS NULL THEN 1 ELSE 0 END) AS turns,
         SUM(
             CASE WHEN boundary = 'turn' AND agent_id IS NULL
                 THEN GREATEST(COALESCE(end_ns, CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), start_ns) - start_ns, 0) ELSE 0 END
         ) AS active_ns,
         SUM(CAST(COALESCE(attributes['tracekit.turn.interrupts'], '0') AS BIGINT)) AS interrupts
-    FROM mine
-    WHERE boundary IN ('turn', 'session') AND witnesses <> 'progress'
+    FROM told
     GROUP BY session_id
 ),
 requests AS (
