@@ -13,7 +13,7 @@ import pytest
 
 from tests.ingest.conftest import place
 from tracekit.errors import TracekitError
-from tracekit.ingest import Follower, Loader, find_files, import_stamped, road
+from tracekit.ingest import Follower, Loader, find_files, import_stamped, road, transcripts_of
 from tracekit.model import Boundary, Source, Span
 from tracekit.spool import Spool
 from tracekit.store import open_store
@@ -75,6 +75,12 @@ def test_the_transcripts_of_sessions_that_the_spool_tells_of_are_followed_and_no
     assert told is not None
     assert told.files_read == 2
     assert follower.sessions == {"s1"}
+
+
+def test_a_session_of_a_clients_own_making_leads_to_no_other_folder(tmp_path: Path) -> None:
+    root = place(tmp_path / "projects", {"-a/s1.jsonl": transcript("s1")})
+    place(tmp_path, {"private.jsonl": transcript("private")})
+    assert list(transcripts_of(["../../private", "..", "", "s1"], [root])) == [root / "-a" / "s1.jsonl"]
 
 
 def test_without_a_recorder_transcripts_that_are_no_history_are_followed(tmp_path: Path) -> None:

@@ -100,7 +100,8 @@ class Follower:
 
 def transcripts_of(sessions: Iterable[str], roots: Iterable[Path]) -> Iterator[Path]:
     """The transcripts of sessions, their sub-agents' among them."""
-    wanted = set(sessions)
+    # An id is what a client says it is, and must not lead to another folder.
+    wanted = {session for session in sessions if Path(session).name == session}
     for project in (entry for root in roots for entry in _folders(root)):
         for session in wanted:
             path = project / f"{session}.jsonl"
