@@ -31,10 +31,12 @@ COMMANDS: Final = {
     "sql": "tracekit.cli.sql",
     "explain": "tracekit.cli.explain",
     "doctor": "tracekit.cli.doctor",
+    "mcp-tap": "tracekit.cli.mcp_tap",
     "hooks": "tracekit.cli.hooks",
 }
 """Every command in the order of the help, and the module whose function `command` it is. The module's `SETTINGS`, if it has any, are
-those of the command's parser. A command with commands of its own is the module's `group`."""
+those of the command's parser. A command with commands of its own is the module's `group`, and stands last:
+typer lists those behind the others."""
 
 _INTERRUPTED: Final = 130
 

@@ -1,0 +1,5 @@
+"""A tap on a stdio MCP server: it runs the server in its own place, passes every byte on as it is, and records beside it."""
+
+from tracekit.capture.mcp_tap.process import server_name, tap
+
+__all__ = ["server_name", "tap"]
