@@ -10,7 +10,7 @@ import orjson
 from tracekit.model import Problem, Span
 from tracekit.sources.fields import is_object
 from tracekit.sources.lines import Line
-from tracekit.sources.otlp import read_group
+from tracekit.sources.otlp import Kept, Place, read_kept
 
 _ROW: Final = frozenset(
     {"source", "session_id", "boundary", "key", "start_ns", "start_slack_ns", "end_ns", "end_slack_ns", "status", "attributes"}
@@ -48,30 +48,14 @@ def read_rows(lines: Iterable[Line | Problem]) -> Iterator[tuple[Line, str] | Pr
 
 def read_bodies(lines: Iterable[Line | Problem], *, content: bool = False) -> Iterator[Span | Problem]:
     """Understand the bodies of a receiver's file, all together: spans and events explain each other."""
-    problems: list[Problem] = []
-    bodies: list[tuple[str, bytes]] = []
-    positions: dict[str, Line] = {}
-    for line in lines:
-        if isinstance(line, Problem):
-            problems.append(line)
-            continue
-        body = _body(line)
-        if isinstance(body, Problem):
-            problems.append(body)
-        else:
-            positions[str(line.number)] = line
-            bodies.append((str(line.number), body))
-    yield from problems
-    for name, item in read_group(bodies, content=content):
-        line = positions[name]
-        yield (
-            item._replace(line=line.number, position=line.position) if isinstance(item, Problem) else item._replace(position=line.position)
-        )
+    yield from read_kept((line if isinstance(line, Problem) else _body(line) for line in lines), content=content)
 
 
-def _body(line: Line) -> bytes | Problem:
+def _body(line: Line) -> Kept | Problem:
     try:
         record = orjson.loads(line.raw)
-        return base64.b64decode(record["body"], validate=True) if record["signal"] != "metrics" else b""
+        # Metrics say nothing of a single boundary.
+        body = b"" if record["signal"] == "metrics" else base64.b64decode(record["body"], validate=True)
+        return Kept(record["signal"], record["content_type"], body, Place(0, line.number, line.position))
     except (orjson.JSONDecodeError, KeyError, TypeError, binascii.Error) as error:
         return Problem(line.number, line.position, "truncated line" if line.ended else "unfinished last line", str(error))

@@ -71,6 +71,21 @@ def problems(found: Any) -> list[Problem]:
     return [item for item in found if isinstance(item, Problem)]
 
 
+def test_a_protobuf_body_that_begins_like_json_is_read_as_protobuf() -> None:
+    def body(padding: int) -> bytes:
+        says = {"openinference.span.kind": "LLM"}
+        return traces(SentSpan("", 1, 0, 9, says, scope="", resource={"a": "x" * padding}))
+
+    (like_json,) = [found for found in map(body, range(40)) if found.startswith(b"\n{")]
+    assert [span.boundary for span in spans(read(like_json))] == ["model_request"]
+    assert [name for name, span in read_group([("a.pb", like_json)]) if isinstance(span, Span)] == ["a.pb"]
+
+
+def test_a_protobuf_body_with_an_attribute_that_is_no_text_is_a_problem() -> None:
+    body = traces(own("interaction", 1, 0, 9, {"note": "abcd"})).replace(b"abcd", b"ab\xff\xfe")
+    assert [problem.reason for problem in problems(read(body))] == ["not OTLP"]
+
+
 def test_a_body_reads_the_same_in_protobuf_and_in_json() -> None:
     from_protobuf = [span for _, span in read_group([("a.logs.pb", logs(PROMPTED)), ("b.traces.pb", traces(TURN, REQUEST))])]
     for exact in (True, False):

@@ -66,7 +66,7 @@ def span_content(record: SpanRecord) -> dict[str, Value]:
 
 def kept_events(events: Iterable[Event]) -> tuple[Event, ...]:
     """The events with what may be stored of them: numbers, and names that are known to be no content."""
-    return tuple(Event(event.time_ns, event.name, _kept(event.attributes)) for event in events)
+    return tuple([Event(event.time_ns, event.name, _kept(event.attributes)) for event in events])
 
 
 def _kept(attributes: Attributes) -> dict[str, Value]:

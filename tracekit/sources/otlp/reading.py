@@ -11,13 +11,14 @@ from tracekit.sources.lines import Line, objects
 from tracekit.sources.otlp import agents, claude_code
 from tracekit.sources.otlp.claude_code.names import INTERACTION
 from tracekit.sources.otlp.json_form import decode_json
-from tracekit.sources.otlp.protobuf import decode_protobuf
+from tracekit.sources.otlp.protobuf import decode_protobuf, decode_request, looks_like_otlp_protobuf
 from tracekit.sources.otlp.records import Place, Record, SpanRecord
 from tracekit.sources.otlp.values import text
+from tracekit.sources.otlp.wire import Signal
 
 _BOM: Final = b"\xef\xbb\xbf"
 _END_OF_TIME: Final = 1 << 63
-"""Nanoseconds that a signed integer of 64 bits no longer holds."""
+"""Nanoseconds that a signed integer of 64 bits no longer holds. The end of a span may be missing, its start may not."""
 
 
 class _Decoded(NamedTuple):
@@ -69,14 +70,63 @@ def read_group(bodies: Iterable[tuple[str, bytes]], *, content: bool = False) ->
     yield from ((names[place.body], found) for place, found in _observe(records, content=content))
 
 
+class Kept(NamedTuple):
+    """A body as a receiver kept it, and where it stands in the receiver's file."""
+
+    signal: str
+    """`traces`, `logs` or `metrics`."""
+    content_type: str
+    body: bytes
+    place: Place
+
+
+def read_kept(bodies: Iterable[Kept | Problem], *, content: bool = False) -> Iterator[Span | Problem]:
+    """Read bodies that belong together and say what they carry: they are decoded without being looked at first.
+
+    Every observation, and every problem, stands where its body stands.
+    """
+    records: list[Record] = []
+    for kept in bodies:
+        if isinstance(kept, Problem):
+            yield kept
+            continue
+        decoded = _decode_kept(kept)
+        records.extend(decoded.records)
+        yield from (problem for _, problem in decoded.problems)
+    yield from (found for _, found in _observe(records, content=content))
+
+
 # ------------------------------------------------------------------------------------------------------------ decoding
+
+
+def _decode_kept(kept: Kept) -> _Decoded:
+    place = kept.place
+    if kept.signal == Signal.METRICS or not kept.body:
+        return _Decoded([], [])
+    if "json" not in kept.content_type:
+        found = decode_request(kept.signal, kept.body, place)
+        if found is not None:
+            return _sorted_out(found, place.body)
+        return _Decoded([], [(place, Problem(place.line, place.position, "not OTLP", f"no {kept.signal} in protobuf"))])
+    try:
+        return _sorted_out(decode_json(orjson.loads(kept.body), place), place.body)
+    except orjson.JSONDecodeError:
+        # The body is whole, whatever it ends with.
+        return _moved(_decode(kept.body + b"\n", place.body, "", 0, 1), place)
+
+
+def _moved(decoded: _Decoded, place: Place) -> _Decoded:
+    """What was read of a body by itself, set to where the body stands."""
+    records = [record._replace(place=place) for record in decoded.records]
+    return _Decoded(records, [(place, problem._replace(line=place.line, position=place.position)) for _, problem in decoded.problems])
 
 
 def _decode(body: bytes, index: int, name: str, position: int, line: int) -> _Decoded:
     start = body[:64].removeprefix(_BOM).lstrip()
     if not start:
         return _Decoded([], [])
-    if start[:1] in (b"{", b"["):
+    # A protobuf body begins with a newline, and may go on with a length that is a brace.
+    if start[:1] in (b"{", b"[") and not (body.startswith(b"\n") and looks_like_otlp_protobuf(body, name)):
         return _sorted_out(_decode_json(body, index, position, line), index)
     return _decode_protobuf(body, index, name)
 
@@ -125,23 +175,22 @@ def _decode_line(line: Line, index: int) -> Iterator[Record | Problem]:
 def _sorted_out(found: Iterable[Record | Problem], index: int) -> _Decoded:
     """Put problems aside, and leave out what nothing here reads: log records of others."""
     decoded = _Decoded([], [])
+    records = decoded.records
     for item in found:
-        if isinstance(item, Problem):
+        if isinstance(item, SpanRecord):
+            timed = 0 < item.start_ns < _END_OF_TIME and 0 <= item.end_ns < _END_OF_TIME
+        elif isinstance(item, Problem):
             decoded.problems.append((Place(index, item.line, item.position), item))
-        elif not isinstance(item, SpanRecord) and not claude_code.is_claude_code(item):
             continue
-        elif _has_time(item):
-            decoded.records.append(item)
+        elif claude_code.is_claude_code(item):
+            timed = 0 < item.time_ns < _END_OF_TIME
+        else:
+            continue
+        if timed:
+            records.append(item)
         else:
             decoded.problems.append((item.place, Problem(item.place.line, item.place.position, "no timestamp", item.name)))
     return decoded
-
-
-def _has_time(record: Record) -> bool:
-    """Whether a record has times that the store can hold; the end may be missing."""
-    if isinstance(record, SpanRecord):
-        return 0 < record.start_ns < _END_OF_TIME and 0 <= record.end_ns < _END_OF_TIME
-    return 0 < record.time_ns < _END_OF_TIME
 
 
 # ----------------------------------------------------------------------------------------------------------- observing
@@ -153,8 +202,13 @@ def _told(decoded: _Decoded, *, content: bool) -> Iterator[Span | Problem]:
 
 
 def _observe(records: Sequence[Record], *, content: bool) -> Iterator[tuple[Place, Span | Problem]]:
-    own = [record for record in records if claude_code.is_claude_code(record)]
-    others = [record for record in records if isinstance(record, SpanRecord) and not claude_code.is_claude_code(record)]
+    own: list[Record] = []
+    others: list[SpanRecord] = []
+    for record in records:
+        if claude_code.is_claude_code(record):
+            own.append(record)
+        elif isinstance(record, SpanRecord):
+            others.append(record)
     turns = (record for record in own if isinstance(record, SpanRecord) and record.name == INTERACTION and record.parent_id)
     hosts = {record.parent: session for record in turns if (session := text(record.attributes, "session.id"))}
     yield from claude_code.observe(own, content=content)

@@ -22,6 +22,16 @@ def text(attributes: Attributes, *names: str) -> str | None:
     return None
 
 
+def texts(attributes: Attributes, names: Iterable[tuple[str, str]]) -> dict[str, Value]:
+    """These attributes, as far as they are there and not empty, as text and under other names: (ours, theirs)."""
+    found: dict[str, Value] = {}
+    for ours, theirs in names:
+        value = attributes.get(theirs)
+        if value is not None and value != "":
+            found[ours] = value if isinstance(value, str) else spelled(value)
+    return found
+
+
 def number(attributes: Mapping[str, Any], *names: str) -> float | None:
     """The first of these attributes that is a finite number, or text that spells one."""
     for name in names:
@@ -41,6 +51,8 @@ def integer(attributes: Mapping[str, Any], *names: str) -> int | None:
     """The first of these attributes that is a whole number; fractions are cut."""
     for name in names:
         value = attributes.get(name)
+        if value is None:
+            continue
         if isinstance(value, str):
             try:
                 return int(value)

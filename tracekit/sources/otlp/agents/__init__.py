@@ -1,6 +1,6 @@
 """Agents of any make, by the conventions that their instrumentation follows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
@@ -21,20 +21,31 @@ _CANCELLED: Final = frozenset(
 _STATUS: Final = {STATUS_OK: Status.OK, STATUS_ERROR: Status.ERROR}
 
 
-def observe(records: Sequence[SpanRecord], hosts: Mapping[SpanRef, str], *, content: bool) -> Iterator[tuple[Place, Span]]:
+def observe(records: Iterable[SpanRecord], hosts: Mapping[SpanRef, str], *, content: bool) -> Iterator[tuple[Place, Span]]:
     """Say what these spans, which were read together, tell of boundaries. Spans that are none are passed over.
 
     `hosts` are the spans in which Claude Code told of turns itself, with the session of each.
     """
-    forest = Forest.of(records, _sight, hosts)
-    for node in forest.nodes:
-        if not node.doubled:
-            more = span_content(node.record) if content else {}
-            yield from ((node.record.place, span) for span in _spans(node, forest, more))
+    traces: dict[str, list[SpanRecord]] = {}
+    for record in records:
+        traces.setdefault(record.trace_id, []).append(record)
+    hosts_of: dict[str, dict[str, str]] = {}
+    for (trace, span), session in hosts.items():
+        hosts_of.setdefault(trace, {})[span] = session
+    for trace, members in traces.items():
+        forest = Forest.of(members, _sight, hosts_of.get(trace, {}))
+        for node in forest.nodes:
+            if not node.doubled:
+                place = node.record.place
+                yield from [(place, span) for span in _spans(node, forest, span_content(node.record) if content else {})]
 
 
 def _sight(record: SpanRecord) -> Sighting | None:
-    return next((found for sight in _DIALECTS if (found := sight(record)) is not None), None)
+    for sight in _DIALECTS:
+        found = sight(record)
+        if found is not None:
+            return found
+    return None
 
 
 def _spans(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
@@ -52,7 +63,7 @@ def _spans(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator
 
 def _agent(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
     """A turn; a sub-agent's is one of its own, whose key is the sub-agent's."""
-    if not node.is_subagent:
+    if node.subagent is not node:
         kind = "prompt" if node.sighting.attributes else "implicit"
         yield _span(node, forest, Boundary.TURN, forest.session_of(node.record), {**content, semconv.TURN_KIND: kind})
         return
@@ -83,11 +94,11 @@ def _span(node: Node, forest: Forest, boundary: Boundary, parent: str | None, mo
         record.start_ns,
         record.stop_ns,
         name=node.sighting.name,
-        agent_id=next((above.key for above in (node, *node.upward()) if above.is_subagent), None),
+        agent_id=node.subagent.key if node.subagent is not None else None,
         parent_key=parent,
         status=_status(node),
         attributes={**node.sighting.attributes, **more},
-        events=kept_events(record.events),
+        events=kept_events(record.events) if record.events else (),
         position=record.place.position,
     )
 

@@ -9,10 +9,10 @@ from tracekit.model import NO_ATTRIBUTES, Value, semconv
 from tracekit.model.redact import error_text
 from tracekit.sources.otlp.agents.sighting import Role, Sighting
 from tracekit.sources.otlp.records import SERVER, STATUS_ERROR, SpanRecord
-from tracekit.sources.otlp.values import Attributes, integer, number, present, text
+from tracekit.sources.otlp.values import Attributes, integer, number, present, text, texts
 from tracekit.sources.timestamps import SECOND
 
-_ROLES: Final = {
+_ROLES: Final[Mapping[Value, Role]] = {
     "chat": Role.REQUEST,
     "generate_content": Role.REQUEST,
     "text_completion": Role.REQUEST,
@@ -22,21 +22,33 @@ _ROLES: Final = {
 }
 _MCP_CALL: Final = re.compile(r"(?:MCP send )?tools/call(?: (?P<tool>.+))?")
 """Names of the spans of a call: `tools/call add` by the conventions, `MCP send tools/call add` from the Python SDK's client."""
+_FAILURES: Final = frozenset({"error.type", "http.response.status_code", "rpc.response.status_code"})
+"""Attributes that tell of an error, or of how a call ended."""
 _DIGEST_LENGTH: Final = 16
+_REQUEST: Final = (
+    (semconv.OPERATION, "gen_ai.operation.name"),
+    (semconv.PROVIDER, "gen_ai.provider.name"),
+    (semconv.REQUEST_MODEL, "gen_ai.request.model"),
+    (semconv.RESPONSE_MODEL, "gen_ai.response.model"),
+    (semconv.RESPONSE_ID, "gen_ai.response.id"),
+    (semconv.STOP_REASON, "gen_ai.response.finish_reasons"),
+)
+"""What of a request is told as it stands."""
 
 
 def sight(record: SpanRecord) -> Sighting | None:
     """Read a span by the conventions; None where it is no agent's."""
-    call = _MCP_CALL.fullmatch(record.name)
-    if text(record.attributes, "mcp.method.name") == "tools/call" or call:
+    own = record.attributes
+    call = _MCP_CALL.fullmatch(record.name) if "tools/call" in record.name else None
+    if own.get("mcp.method.name") == "tools/call" or call:
         return _mcp_call(record, call["tool"] if call else None)
-    match _ROLES.get(text(record.attributes, "gen_ai.operation.name") or ""):
+    match _ROLES.get(own.get("gen_ai.operation.name", "")):
         case Role.REQUEST:
             return request(record)
         case Role.TOOL:
             return tool(record)
         case Role.AGENT:
-            name = text(record.attributes, "gen_ai.agent.name", "gen_ai.workflow.name") or ""
+            name = text(own, "gen_ai.agent.name", "gen_ai.workflow.name") or ""
             return Sighting(Role.AGENT, name, attributes=present([(semconv.AGENT_TYPE, name)]) | failure(record))
         case _:
             return None
@@ -45,21 +57,17 @@ def sight(record: SpanRecord) -> Sighting | None:
 def request(record: SpanRecord, *, key: str | None = None) -> Sighting:
     """A request to a model."""
     own = record.attributes
-    model = text(own, "gen_ai.request.model", "gen_ai.response.model") or ""
-    response = text(own, "gen_ai.response.id")
-    attributes = present(
-        (
-            (semconv.OPERATION, text(own, "gen_ai.operation.name") or "chat"),
-            (semconv.PROVIDER, text(own, "gen_ai.provider.name", "gen_ai.system")),
-            (semconv.REQUEST_MODEL, model),
-            (semconv.RESPONSE_MODEL, text(own, "gen_ai.response.model")),
-            (semconv.RESPONSE_ID, response),
-            (semconv.STOP_REASON, text(own, "gen_ai.response.finish_reasons")),
-        ),
-    )
-    return Sighting(
-        Role.REQUEST, model, key or response, attributes | usage(own) | first_chunk(record, semconv.FIRST_BYTE_NS) | failure(record)
-    )
+    attributes = texts(own, _REQUEST)
+    attributes.setdefault(semconv.OPERATION, "chat")
+    if semconv.PROVIDER not in attributes and (system := text(own, "gen_ai.system")):
+        attributes[semconv.PROVIDER] = system
+    if semconv.REQUEST_MODEL not in attributes and semconv.RESPONSE_MODEL in attributes:
+        attributes[semconv.REQUEST_MODEL] = attributes[semconv.RESPONSE_MODEL]
+    attributes |= usage(own)
+    attributes |= first_chunk(record, semconv.FIRST_BYTE_NS)
+    attributes |= failure(record)
+    model, response = attributes.get(semconv.REQUEST_MODEL, ""), attributes.get(semconv.RESPONSE_ID)
+    return Sighting(Role.REQUEST, str(model), key or (None if response is None else str(response)), attributes)
 
 
 def usage(own: Attributes) -> dict[str, Value]:
@@ -108,6 +116,8 @@ def tool(record: SpanRecord) -> Sighting:
 
 def measures(arguments: str | None, result: str | None) -> dict[str, Value]:
     """Sizes and digests of what went into a tool and came out: they tell a loop, and nothing of the content."""
+    if arguments is None and result is None:
+        return {}
     return present(
         (
             (semconv.TOOL_INPUT_SIZE, None if arguments is None else len(arguments)),
@@ -126,6 +136,8 @@ def digest(content: str | None) -> str | None:
 def failure(record: SpanRecord) -> dict[str, Value]:
     """The error of a span: its attribute, else the exception that it recorded; the text from the status, else the exception's."""
     own = record.attributes
+    if record.status != STATUS_ERROR and _FAILURES.isdisjoint(own):
+        return {}
     exception = next((event.attributes for event in reversed(record.events) if event.name == "exception"), NO_ATTRIBUTES)
     kind = text(own, "error.type")
     message = None

@@ -15,7 +15,7 @@ _FIRST_TOKEN: Final = "First Token Stream Event"
 
 def sight(record: SpanRecord) -> Sighting | None:
     """Read a span; None where it names no kind, or one that is no boundary (CHAIN, RETRIEVER, EMBEDDING, …)."""
-    match text(record.attributes, "openinference.span.kind"):
+    match record.attributes.get("openinference.span.kind"):
         case "LLM":
             return _request(record)
         case "TOOL":
