@@ -8,6 +8,7 @@ import sys
 import zlib
 from itertools import pairwise
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -180,3 +181,46 @@ def test_half_a_character_is_read_all_the_same() -> None:
     for one in (start, half):
         response.take(one, 1)
     assert response.blocks[0].size == 3
+
+
+DELTAS = st.fixed_dictionaries(
+    {
+        "type": st.just("content_block_delta"),
+        "index": st.integers(0, 3),
+        "delta": st.one_of(
+            st.fixed_dictionaries({"type": st.just("text_delta"), "text": st.text(max_size=20)}),
+            st.fixed_dictionaries({"type": st.just("input_json_delta"), "partial_json": st.text(max_size=20)}),
+            st.fixed_dictionaries({"type": st.just("signature_delta"), "signature": st.text(max_size=20)}),
+        ),
+    },
+    optional={"more": st.text(max_size=3)},
+)
+
+
+@given(
+    deltas=st.lists(DELTAS),
+    separators=st.sampled_from([(",", ":"), (", ", ": "), (" , ", " : ")]),
+    is_ascii=st.booleans(),
+    padding=st.sampled_from(["", "   "]),
+)
+def test_a_glance_at_a_delta_sees_what_parsing_it_would(
+    deltas: list[dict[str, Any]], separators: tuple[str, str], *, is_ascii: bool, padding: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("tracekit.capture.gateway.deltas._LARGE", 0)
+        _see(deltas, separators, is_ascii=is_ascii, padding=padding)
+
+
+def _see(deltas: list[dict[str, Any]], separators: tuple[str, str], *, is_ascii: bool, padding: str) -> None:
+    glanced, parsed = Response(content=True), Response(content=True)
+    for index in range(3):
+        start = {"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}}
+        for response in (glanced, parsed):
+            response.take(Frame("content_block_start", json.dumps(start).encode()), 1)
+    for delta in deltas:
+        written = json.dumps(delta, separators=separators, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
+        glanced.take(Frame("content_block_delta", written.replace(b"}}", b"}" + padding.encode() + b"}")), 2)
+        # A field before all others hides the shape, and nothing else.
+        parsed.take(Frame("content_block_delta", b'{"first":1,' + written[1:]), 2)
+    for seen, known in zip(glanced.blocks.values(), parsed.blocks.values(), strict=True):
+        assert (seen.size, "".join(seen.pieces or [])) == (known.size, "".join(known.pieces or []))

@@ -5,6 +5,7 @@ from typing import Final
 import orjson
 
 from tracekit.capture.gateway.answer import error_of
+from tracekit.capture.gateway.deltas import Delta, glance
 from tracekit.capture.gateway.fields import Object, as_object, inner, parsed, text
 from tracekit.capture.gateway.moments import Moments
 from tracekit.capture.gateway.sse import Frame
@@ -48,6 +49,12 @@ class Block:
         self.grow(start)
         if (whole := start.get("content")) is not None:
             self.size += len(orjson.dumps(whole))
+
+    def take(self, delta: Delta) -> None:
+        """Add a delta that needs no parsing."""
+        self.size += delta.end - delta.begin
+        if self.pieces is not None:
+            self.pieces.append(delta.text)
 
     def attributes(self) -> dict[str, Value]:
         """What is known of it."""
@@ -102,6 +109,12 @@ class Response:
 
     def take(self, frame: Frame, at_ns: int) -> Block | None:
         """Follow an event that arrived; gives the block that it completed."""
+        delta = glance(frame.data)
+        if delta is not None and (open_block := self.blocks.get(delta.block)) is not None:
+            self.last_event_ns = at_ns
+            open_block.take(delta)
+            open_block.moments.add_sized(at_ns, "content_block_delta", len(frame.data))
+            return None
         said = as_object(parsed(frame.data))
         name = frame.name or text(said, "type")
         if name in _ALIVE:

@@ -63,15 +63,16 @@ async def _exchange(
         failure = failure_of(error)
         recording.ended(Ending.UPSTREAM, now_ns(), failure)
         return _no_answer(target, failure)
-    recording.answered(answer.status, answer.headers, now_ns())
     async with answer:
         return await _give_back(request, answer, recording)
 
 
 async def _give_back(request: web.Request, answer: aiohttp.ClientResponse, recording: Guarded) -> web.StreamResponse:
+    answered_ns = now_ns()
     response = Relayed(answer.status, answer.reason, answer.headers.items())
     try:
         await response.prepare(request)
+        recording.answered(answer.status, answer.headers, answered_ns)
         failure = await _pass_on(answer.content, response, recording)
         if failure is None:
             over_ns = now_ns()

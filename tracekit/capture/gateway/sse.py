@@ -35,7 +35,7 @@ class SseFraming:
         """
         text, searched = self._with_rest(piece)
         begin = 0
-        # Nearly all servers end lines with one newline, and looking for two of them is ten times as fast.
+        # Nearly all servers end lines with one newline, which is found fastest.
         find = _with_returns if b"\r" in text else _with_newlines
         while (end := find(text, searched)) is not None:
             frame = _frame(bytes(text[begin : end[0]]))
@@ -59,8 +59,13 @@ class SseFraming:
 
 
 def _with_newlines(text: bytes | bytearray, start: int) -> tuple[int, int] | None:
-    found = text.find(b"\n\n", start)
-    return None if found < 0 else (found, found + 2)
+    # One byte is looked for ten times as fast as two.
+    found = text.find(b"\n", start)
+    while found >= 0:
+        if text.startswith(b"\n", found + 1):
+            return found, found + 2
+        found = text.find(b"\n", found + 1)
+    return None
 
 
 def _with_returns(text: bytes | bytearray, start: int) -> tuple[int, int] | None:
@@ -70,10 +75,10 @@ def _with_returns(text: bytes | bytearray, start: int) -> tuple[int, int] | None
 
 def _frame(text: bytes) -> Frame | None:
     # What nearly all events of the Messages API look like.
-    if text.startswith(b"event: ") and text.count(b"\n") == 1 and b"\r" not in text:
-        name, _, data = text[7:].partition(b"\ndata: ")
-        if data:
-            return Frame(name.decode("utf-8", "replace"), data)
+    if text.startswith(b"event: "):
+        end = text.find(b"\n")
+        if text.startswith(b"data: ", end + 1) and text.find(b"\n", end + 1) < 0 and text.find(b"\r") < 0:
+            return Frame(text[7:end].decode("utf-8", "replace"), text[end + 7 :])
     return _any_frame(text)
 
 
