@@ -61,7 +61,8 @@ def install_(
     kind: Annotated[
         Kind,
         typer.Option(
-            "--type", help="`command`: a process each, which nobody waits for; `http`: a request each to `tracekit serve`, 5 ms of waiting."
+            "--type",
+            help="`command`: a process each, which nobody waits for but at the end of a turn; `http`: a request each to `tracekit serve`.",
         ),
     ] = Kind.COMMAND,
     url: Annotated[

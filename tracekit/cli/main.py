@@ -35,8 +35,8 @@ COMMANDS: Final = {
     "hooks": "tracekit.cli.hooks",
 }
 """Every command in the order of the help, and the module whose function `command` it is. The module's `SETTINGS`, if it has any, are
-those of the command's parser. A command with commands of its own is the module's `group`, and stands last:
-typer lists those behind the others."""
+those of the command's parser. A command with commands of its own is the module's `group`, and stands last: typer
+lists those behind the others."""
 
 _INTERRUPTED: Final = 130
 

@@ -173,12 +173,12 @@ def test_the_events_of_the_reference_are_installed_but_those_where_listening_cha
     assert not set(EVENTS) & set(NOT_FOR_RECORDERS)
 
 
-def test_nobody_waits_for_a_command_but_a_client_that_ends() -> None:
+def test_nobody_waits_for_a_command_but_at_an_end() -> None:
     hooks = command_hooks(EVENTS, command="/opt/bin/tracekit-hook")
-    assert {event for event, hook in hooks.items() if not hook.get("async")} == {"SessionEnd"}
-    assert hooks["Stop"] == {"type": "command", "timeout": 10, "command": "/opt/bin/tracekit-hook", "args": [], "async": True}
+    assert {event for event, hook in hooks.items() if not hook.get("async")} == {"Stop", "StopFailure", "SessionEnd"}
+    assert hooks["PreToolUse"] == {"type": "command", "timeout": 10, "command": "/opt/bin/tracekit-hook", "args": [], "async": True}
     # Only a shell understands quotes, and with arguments there is none.
-    assert command_hooks(["Stop"], command="/my bin/tracekit-hook")["Stop"] == {
+    assert command_hooks(["PreToolUse"], command="/my bin/tracekit-hook")["PreToolUse"] == {
         "type": "command",
         "timeout": 10,
         "command": "'/my bin/tracekit-hook'",

@@ -146,9 +146,12 @@ def test_a_list_of_tools_that_does_not_come_is_a_failure_of_discovery() -> None:
     assert failed.attributes[semconv.MCP_METHOD] == "tools/list"
 
 
-def test_a_probe_that_an_older_server_does_not_know_is_no_failure() -> None:
-    probe = {"jsonrpc": "2.0", "id": "server-discover-probe-1", "method": "server/discover"}
-    conversation = Conversation().client(probe).server(error("server-discover-probe-1", -32601, "Method not found"))
+PROBE = "server-discover-probe-1"
+
+
+@pytest.mark.parametrize("answer", [error(PROBE, -32601, "Method not found"), result(PROBE)])
+def test_a_probe_that_an_older_server_does_not_know_is_no_failure(answer: dict[str, Any]) -> None:
+    conversation = Conversation().client({"jsonrpc": "2.0", "id": PROBE, "method": "server/discover"}).server(answer)
     conversation.client(INITIALIZE).server(HELLO).client(TOOLS).server(result(1, tools=[])).end()
     connected = conversation.closed(Boundary.MCP_CONNECTION)[0]
     assert (connected.status, semconv.ERROR_TEXT in connected.attributes) == (Status.OK, False)

@@ -46,6 +46,24 @@ def test_what_comes_out_is_what_went_in(pieces: list[bytes]) -> None:
     assert [at_ns for _, at_ns in seen] == sorted(at_ns for _, at_ns in seen)
 
 
+def test_a_piece_is_known_before_anybody_can_answer_it() -> None:
+    source, inlet = os.pipe()
+    outlet, target = os.pipe()
+    os.set_blocking(outlet, False)
+    os.write(inlet, b"request")
+    os.close(inlet)
+
+    def seen(data: bytes, _: int) -> None:
+        assert data == b"request"
+        with pytest.raises(BlockingIOError):
+            os.read(outlet, 1)
+
+    assert pump(source, target, seen, lambda: 0)
+    assert os.read(outlet, 10) == b"request"
+    for descriptor in (source, outlet, target):
+        os.close(descriptor)
+
+
 def test_a_reader_that_has_gone_is_told() -> None:
     source, inlet = os.pipe()
     outlet, target = os.pipe()
@@ -53,7 +71,7 @@ def test_a_reader_that_has_gone_is_told() -> None:
     os.write(inlet, b"hello")
     seen: list[bytes] = []
     assert not pump(source, target, lambda data, _: seen.append(data), lambda: 0)
-    assert seen == []
+    assert seen == [b"hello"]
     for descriptor in (source, inlet, target):
         os.close(descriptor)
 

@@ -59,15 +59,15 @@ COMMAND: Final = "tracekit-hook"
 _MODULE: Final = "tracekit.capture.hook_main"
 _COMMAND_ONLY: Final = frozenset({"SessionStart", "Setup"})
 """The client runs no HTTP hooks here."""
-_WAITED_FOR: Final = frozenset({"SessionEnd"})
-"""A client that ends cancels the hooks that it does not wait for."""
+_WAITED_FOR: Final = frozenset({"Stop", "StopFailure", "SessionEnd"})
+"""A client that ends, as `claude -p` does after its turn, cancels the hooks that it does not wait for."""
 _COMMAND_SECONDS: Final = 10
 _HTTP_SECONDS: Final = 2
 """An endpoint that hangs must not hold the agent up for long."""
 
 
 def command_hooks(events: Iterable[str], *, command: str | None = None) -> dict[str, dict[str, Any]]:
-    """One command hook an event. Nobody waits for them, so they add no latency.
+    """One command hook an event. Nobody waits for them but at the end of turns and sessions, so they add no latency.
 
     Args:
         events: Names of events.
@@ -80,12 +80,13 @@ def command_hooks(events: Iterable[str], *, command: str | None = None) -> dict[
     return {event: hook | ({} if event in _WAITED_FOR else {"async": True}) for event in _allowed(events)}
 
 
-def http_hooks(events: Iterable[str], url: str) -> dict[str, dict[str, Any]]:
+def http_hooks(events: Iterable[str], url: str, *, command: str | None = None) -> dict[str, dict[str, Any]]:
     """One HTTP hook an event, and a command hook where the client runs no others.
 
     Args:
         events: Names of events.
         url: The endpoint: `http://127.0.0.1:4318/hook`.
+        command: What to run for a command hook; found beside this Python where it is not given.
 
     Raises:
         TracekitError: `hook-event-refused`.
@@ -99,7 +100,7 @@ def http_hooks(events: Iterable[str], url: str) -> dict[str, dict[str, Any]]:
         "timeout": _HTTP_SECONDS,
     }
     named = _allowed(events)
-    return {event: command_hooks([event])[event] if event in _COMMAND_ONLY else hook for event in named}
+    return {event: command_hooks([event], command=command)[event] if event in _COMMAND_ONLY else hook for event in named}
 
 
 def is_ours(hook: Mapping[str, Any]) -> bool:

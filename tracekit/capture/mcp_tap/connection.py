@@ -71,7 +71,7 @@ class Connection:
         elif stage == TOOLS:
             if text_in(message.result, "nextCursor") is None:
                 yield self._connected(line.last_ns)
-        else:
+        elif stage == INITIALIZE or "capabilities" in message.result:
             yield from self._greet(stage, message, line)
 
     def noticed(self, message: Message, line: Line) -> Iterator[Span]:

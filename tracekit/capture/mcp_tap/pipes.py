@@ -17,7 +17,8 @@ def pump(source: int, target: int, seen: Seen, clock: Callable[[], int], *, hurr
     Args:
         source: Where bytes come from.
         target: Where they go.
-        seen: Is told of each piece that was passed on, with the time at which it came.
+        seen: Is told of each piece with the time at which it came, before it is passed on: so nobody can answer a piece of which
+            nothing is known yet.
         clock: Gives Unix nanoseconds.
         hurry: When this can be read, whoever writes to `source` is gone; what others who hold it may still write is not waited for.
         grace_seconds: For how long, then, silence is no end yet.
@@ -38,9 +39,9 @@ def pump(source: int, target: int, seen: Seen, clock: Callable[[], int], *, hurr
             at_ns = clock()
             if not data:
                 return True
+            seen(data, at_ns)
             if not _write(target, data):
                 return False
-            seen(data, at_ns)
 
 
 def _read(source: int) -> bytes:
