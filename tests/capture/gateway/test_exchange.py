@@ -266,7 +266,7 @@ def test_attempts_with_the_same_bytes_are_one_request_from_the_first_on(tmp_path
             first, apart, second, answered = here.closed("request_attempt")
         chain = request["attributes"][semconv.OPENED_AS]
         assert [row["parent_key"] == chain for row in (first, apart, second, answered)] == [True, False, True, True]
-        assert [attribute(row, semconv.ATTEMPT) for row in (first, apart, second, answered)] == [None, None, "2", "3"]
+        assert [attribute(row, semconv.ATTEMPT) for row in (first, apart, second, answered)] == ["1", "1", "2", "3"]
         assert request["start_ns"] == first["start_ns"] < second["start_ns"] < answered["start_ns"]
         assert attribute(request, semconv.ATTEMPTS) == "3"
 

@@ -183,6 +183,41 @@ def test_a_request_passes_while_it_is_still_being_sent(tmp_path: Path) -> None:
     run(test())
 
 
+def test_a_body_beyond_all_measure_passes_and_is_not_kept(tmp_path: Path) -> None:
+    sent = bytes(34 * 1024 * 1024)
+
+    async def test() -> None:
+        async with world(tmp_path, whole(whole_message())) as here:
+            for path in ("/v1/messages", "/v1/files"):
+                await here.ask(path, sent)
+            assert [len(request.body) for request in here.requests] == [len(sent), len(sent)]
+            row = await here.row("model_request")
+            assert (row["status"], row["name"]) == (Status.OK, "")
+
+    run(test())
+
+
+def test_an_answer_that_comes_before_the_request_is_whole_passes(tmp_path: Path) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = b'{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}'
+        writer.write(head(413, "application/json", Content_Length=str(len(body)), Connection="close") + body)
+        await writer.drain()
+
+    async def test() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            async with gateway_before(Upstream(f"http://127.0.0.1:{port}", environment={}), tmp_path) as here:
+                request = posted(b"x" * 1000)
+                reader, writer = await raw(here, request[:-10])
+                assert b" 413 " in await reader.readuntil(b"maximum size")
+                writer.close()
+                row = await here.row("request_attempt")
+                assert (row["status"], attribute(row, semconv.ERROR_TYPE)) == (Status.ERROR, "request_too_large")
+
+    run(test())
+
+
 def test_heads_pass_as_they_are_but_for_what_belongs_to_one_connection(tmp_path: Path) -> None:
     async def play(_: Request, writer: asyncio.StreamWriter) -> None:
         told = "Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Odd: ümlaut\r\nConnection: keep-alive, X-Own\r\nX-Own: 1\r\nKeep-Alive: 5\r\n"

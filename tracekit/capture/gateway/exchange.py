@@ -175,8 +175,7 @@ class ModelExchange:
         attributes: dict[str, Value] = {**self._asking(), **self._head, **said}
         if self._asked is not None and self._asked.newest:
             attributes[semconv.CONTENT] = self._asked.newest
-        if (attempt := max(self._chain.attempts, resent(self._headers) + 1)) > 1:
-            attributes[semconv.ATTEMPT] = attempt
+        attributes[semconv.ATTEMPT] = max(self._chain.attempts, resent(self._headers) + 1)
         if self._body is not None:
             attributes[semconv.RESPONSE_SIZE] = self._body.size
         if key != self._opened_as:
