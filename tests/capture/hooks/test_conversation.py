@@ -122,6 +122,13 @@ def test_a_session_that_goes_on_does_not_begin(source: str) -> None:
     assert Play().hook(0, "SessionStart", source=source) == []
 
 
+def test_a_turn_does_not_outlive_its_session() -> None:
+    play = Play()
+    play.hook(0, "UserPromptSubmit")
+    (turn,) = play.hook(9_000, "SessionEnd", reason="other")
+    assert (turn.boundary, turn.key, turn.status, end(turn)) == (Boundary.TURN, "p1", Status.UNSET, (0, 9_000))
+
+
 def test_the_end_of_a_session_whose_beginning_nobody_saw_says_nothing() -> None:
     assert Play().hook(0, "SessionEnd", reason="other") == []
 

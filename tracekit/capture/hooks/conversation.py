@@ -36,7 +36,9 @@ def session_started(heard: Heard) -> Iterator[Span]:
 
 
 def session_ended(heard: Heard) -> Iterator[Span]:
-    """SessionEnd. What it had open stays open. Where nothing tells when the session began, nothing is said of it."""
+    """SessionEnd: a turn that was not stopped is over all the same. Where nothing tells when the session began, nothing is said of it."""
+    for turn in heard.open(Boundary.TURN):
+        yield _turn(heard, turn.key, turn.start, heard.at.since(turn.start.latest), turn.name, {semconv.PROMPT_ID: None})
     begun = heard.find(Boundary.SESSION, heard.session_id)
     if begun is not None:
         reason = heard.said.text("reason")

@@ -44,7 +44,7 @@ HANDLERS: Final[Mapping[str, Callable[[Heard], Iterator[Span]]]] = {
 
 _BEGINNINGS: Final = frozenset({"SessionStart", "UserPromptSubmit", "PreCompact", "Elicitation"})
 _LOOKED_FOR: Final[Mapping[str, tuple[str, ...]]] = {
-    "SessionEnd": (Boundary.SESSION,),
+    "SessionEnd": (Boundary.SESSION, Boundary.TURN),
     "Notification": (Boundary.PERMISSION_WAIT, Boundary.TURN, Boundary.TOOL_SCHEDULE),
     "SubagentStart": ("Agent", "Task"),
     "PostCompact": (Boundary.COMPACTION,),
