@@ -76,8 +76,9 @@ def install_(
 ) -> None:
     """Add hooks for every event to Claude Code's settings. What is there stays; a backup is kept beside the file.
 
-    Clients before 2.1.101 pass over a whole settings file that names an event they do not know: name the events that yours knows with
-    `--events`. Once installed, sessions that start from then on are recorded into the spool; `tracekit import` loads it.
+    Sessions that start from then on are recorded into the folder that `tracekit hooks status` names: `tracekit watch` and `tracekit serve`
+    load it as they go, `tracekit import FOLDER` at any time. Clients before 2.1.101 pass over a whole settings file that names an event
+    they do not know: name the events that yours knows with `--events`.
     """
     named = [name.strip() for name in events.split(",") if name.strip()] if events is not None else EVENTS
     if kind is Kind.HTTP:

@@ -22,7 +22,7 @@ def command(
 ) -> None:
     """Run a stdio MCP server and record how it is connected and called: put `tracekit mcp-tap --name NAME --` before its command.
 
-    Every byte passes as it is and at once; stderr, signals and the exit code are the server's. `tracekit import` loads the record.
+    Every byte passes as it is and at once; stderr, signals and the exit code are the server's. The record goes where hooks leave theirs.
     """
     from tracekit.capture.mcp_tap import server_name, tap
     from tracekit.capture.mcp_tap.calls import Server
