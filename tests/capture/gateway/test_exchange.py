@@ -251,6 +251,21 @@ def test_a_request_is_told_under_its_session(tmp_path: Path, headers: dict[str, 
     run(test())
 
 
+@pytest.mark.parametrize("user_id", [json.dumps({"device_id": "d", "session_id": SESSION}), f"user_a_account__session_{SESSION}"])
+def test_a_very_large_request_is_told_with_what_stands_on_its_edges(tmp_path: Path, user_id: str) -> None:
+    said = asking(messages=[{"role": "user", "content": 'x"metadata":{"user_id":"nobody"}' * 40_000}], metadata={"user_id": user_id})
+
+    async def test() -> None:
+        async with world(tmp_path, whole(whole_message())) as here:
+            await here.ask(body=said, **{"X-Claude-Code-Session-Id": ""})
+            row = await here.row("model_request")
+            assert (row["session_id"], row["name"], row["status"]) == (SESSION, "claude-x", Status.OK)
+            assert int(row["attributes"][semconv.REQUEST_SIZE]) > 1_000_000
+            assert attribute(row, semconv.MESSAGE_COUNT) is None
+
+    run(test())
+
+
 def test_attempts_with_the_same_bytes_are_one_request_from_the_first_on(tmp_path: Path) -> None:
     failing = whole(OVERLOADED, 529, "application/json", request_id="req_failed")
     other = whole(OVERLOADED, 500, "application/json", request_id="req_other")

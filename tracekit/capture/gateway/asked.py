@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import orjson
 
 from tracekit.capture.gateway.body import value_of
-from tracekit.capture.gateway.fields import as_list, as_object, inner, parsed, text
+from tracekit.capture.gateway.fields import Object, as_list, as_object, inner, parsed, text
 from tracekit.model import Value, semconv
 from tracekit.model.redact import mask_secrets
 
@@ -18,6 +18,12 @@ COUNT_TOKENS: Final = "count_tokens"
 
 SESSION_HEADER: Final = "X-Claude-Code-Session-Id"
 AGENT_HEADER: Final = "X-Claude-Code-Agent-Id"
+
+_PARSED: Final = 1_000_000
+"""Bytes of a body up to which it is parsed: the largest take as long as a dozen other answers' first bytes may be late."""
+_MODEL: Final = re.compile(rb'\s*\{\s*"model"\s*:\s*"([^"\\]+)"')
+_USER: Final = re.compile(rb'"metadata"\s*:\s*(\{\s*"user_id"\s*:\s*"(?:[^"\\]|\\.)*"\s*\})')
+_TAIL: Final = 4_096
 
 _NANOSECONDS: Final = 1_000_000_000
 _SESSION_IN_USER: Final = re.compile(r"_session_([0-9a-f-]{36})$")
@@ -64,7 +70,7 @@ class Asked(NamedTuple):
 
 
 def read(body: bytes, headers: Mapping[str, str], form: Form, *, content: bool) -> Asked:
-    """Read a request's body. Of what it says to the model only numbers are kept.
+    """Read a request's body. Of what it says to the model only numbers are kept; a very large one is only looked at on its edges.
 
     Args:
         body: As sent.
@@ -72,13 +78,12 @@ def read(body: bytes, headers: Mapping[str, str], form: Form, *, content: bool) 
         form: The API that it is for.
         content: Keep the newest message too, without its secrets.
     """
-    said = as_object(value_of(body, headers))
+    is_glimpsed = len(body) > _PARSED and not content
+    said = _glimpse(body) if is_glimpsed else as_object(value_of(body, headers))
     messages = as_list(said.get("messages"))
-    found: dict[str, Value] = {
-        semconv.REQUEST_SIZE: len(body),
-        semconv.MESSAGE_COUNT: len(messages),
-        semconv.TOOL_COUNT: len(as_list(said.get("tools"))),
-    }
+    found: dict[str, Value] = {semconv.REQUEST_SIZE: len(body)}
+    if not is_glimpsed:
+        found |= {semconv.MESSAGE_COUNT: len(messages), semconv.TOOL_COUNT: len(as_list(said.get("tools")))}
     if model := text(said, "model") or form.model:
         found[semconv.REQUEST_MODEL] = model
     if isinstance(limit := said.get("max_tokens"), int):
@@ -104,3 +109,13 @@ def session_of_user(user_id: str) -> str:
     if found := _SESSION_IN_USER.search(user_id):
         return found[1]
     return text(as_object(parsed(user_id.encode())), "session_id")
+
+
+def _glimpse(body: bytes) -> Object:
+    """What stands where clients write it: the model first, who asks near the end."""
+    found: dict[str, object] = {}
+    if model := _MODEL.match(body):
+        found["model"] = model[1].decode("utf-8", "replace")
+    if user := _USER.search(body, max(0, len(body) - _TAIL)):
+        found["metadata"] = as_object(parsed(user[1]))
+    return found
