@@ -60,16 +60,18 @@ async def proxy(seen: list[str], status: int = 200) -> AsyncGenerator[int]:
 @pytest.mark.parametrize("variable", ["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"])
 def test_an_authority_of_ones_own_is_trusted_and_the_handshake_is_timed(tmp_path: Path, variable: str) -> None:
     async def test() -> None:
-        async with Server(whole(whole_message())).listening(serving()) as port:
-            async with gateway_before(Upstream(f"https://localhost:{port}", environment={variable: str(CA)}), tmp_path) as here:
-                assert await here.ask() == whole_message()
-                told = names(await here.row("request_attempt"))
-                assert sorted(told[:5]) == sorted(["dns.start", "dns.end", "connect.start", "tls.start", "connect.end"])
-                assert told.index("connect.start") < told.index("tls.start") < told.index("connect.end")
-                assert await here.ask() == whole_message()
-                await until(lambda: len(here.closed("request_attempt")) == 2)
-                assert "connect.reused" in names(here.closed("request_attempt")[-1])
-                assert here.gateway.gaps == 0
+        async with (
+            Server(whole(whole_message())).listening(serving()) as port,
+            gateway_before(Upstream(f"https://localhost:{port}", environment={variable: str(CA)}), tmp_path) as here,
+        ):
+            assert await here.ask() == whole_message()
+            told = names(await here.row("request_attempt"))
+            assert sorted(told[:5]) == sorted(["dns.start", "dns.end", "connect.start", "tls.start", "connect.end"])
+            assert told.index("connect.start") < told.index("tls.start") < told.index("connect.end")
+            assert await here.ask() == whole_message()
+            await until(lambda: len(here.closed("request_attempt")) == 2)
+            assert "connect.reused" in names(here.closed("request_attempt")[-1])
+            assert here.gateway.gaps == 0
 
     run(test())
 
