@@ -79,6 +79,10 @@ CASES: dict[str, tuple[list[Span], Times]] = {
     # Open
     "an open tool in an open turn": ([still_open(100), run(20, None)], {"client": 20, "tool": 80}),
     "an open stream in an open turn": ([still_open(100), answered(0, 30, None)], {"model_wait": 30, "streaming": 70}),
+    "an open turn of which a gateway saw more than the transcript": (
+        [still_open(50), answered(0, 30, 100)],
+        {"model_wait": 30, "streaming": 70},
+    ),
     "an open turn after the last thing seen": ([still_open(100), run(20, 60)], {"client": 20, "tool": 40, "unobserved": 40}),
     "an open turn of which nothing was seen since": ([turn(0, None)], {}),
 }

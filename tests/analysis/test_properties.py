@@ -216,7 +216,16 @@ def lives(draw: st.DrawFn) -> Life:
     spans += [turn(BASE + start, BASE + end, key=f"turn_{number}") for number, (start, end) in enumerate(turns)]
     if last_open:
         spans[-1] = spans[-1]._replace(end_ns=None, attributes={semconv.LAST_SEEN_NS: BASE + turns[-1][1]})
+        start, end = turns.pop()
+        is_latest = all(earlier < start for earlier, _ in turns)
+        turns.append((start, max([end, *map(_seen, spans)]) if is_latest else end))
     return Life(turns, last_open, spans)
+
+
+def _seen(one: Span) -> int:
+    """When the main agent was certainly at work on it: an open turn lasts at least so long."""
+    last = one.start_ns + one.start_slack_ns if one.end_ns is None else one.end_ns - one.end_slack_ns
+    return last - BASE if one.agent_id is None else 0
 
 
 @few_examples

@@ -19,18 +19,50 @@
 WITH mine AS (
     SELECT * FROM boundaries WHERE $session_id IS NULL OR session_id = $session_id
 ),
-turns AS (
+seen AS (
+    -- The last thing of an agent that any witness saw: a gateway still tells of a stream when nothing more is written to a transcript.
+    SELECT
+        session_id,
+        COALESCE(agent_id, '') AS agent,
+        MAX(GREATEST(
+            COALESCE(end_ns - end_slack_ns, start_ns + start_slack_ns),
+            COALESCE(CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), 0),
+            COALESCE(CAST(attributes['tracekit.response.last_event_ns'] AS BIGINT), 0)
+        )) AS seen_ns
+    FROM mine
+    WHERE boundary <> 'session'
+    GROUP BY session_id, COALESCE(agent_id, '')
+),
+all_turns AS (
     SELECT
         session_id,
         COALESCE(agent_id, '') AS agent,
         agent_id,
-        key AS turn_key,
-        start_ns AS turn_start,
-        GREATEST(COALESCE(end_ns, CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), start_ns), start_ns) AS turn_end,
-        CASE WHEN end_ns IS NULL THEN 1 ELSE 0 END AS is_open
+        key,
+        start_ns,
+        end_ns,
+        CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT) AS last_seen_ns,
+        ROW_NUMBER() OVER (PARTITION BY session_id, COALESCE(agent_id, '') ORDER BY start_ns DESC, key) AS latest
     FROM mine
     WHERE boundary = 'turn'
-      AND ($since_ns IS NULL OR start_ns >= $since_ns)
+),
+turns AS (
+    -- An open turn lasts at least as long as it was seen to; the latest one, as long as anything of its agent was.
+    SELECT
+        all_turns.session_id,
+        all_turns.agent,
+        agent_id,
+        key AS turn_key,
+        start_ns AS turn_start,
+        CASE
+            WHEN end_ns IS NOT NULL THEN GREATEST(end_ns, start_ns)
+            WHEN latest = 1 THEN GREATEST(seen_ns, start_ns)
+            ELSE GREATEST(COALESCE(last_seen_ns, start_ns), start_ns)
+        END AS turn_end,
+        CASE WHEN end_ns IS NULL THEN 1 ELSE 0 END AS is_open
+    FROM all_turns
+    JOIN seen ON seen.session_id = all_turns.session_id AND seen.agent = all_turns.agent
+    WHERE ($since_ns IS NULL OR start_ns >= $since_ns)
       AND ($until_ns IS NULL OR start_ns < $until_ns)
 ),
 pieces AS (

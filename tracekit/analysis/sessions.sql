@@ -32,6 +32,38 @@ whole AS (
     FROM mine
     GROUP BY session_id
 ),
+seen AS (
+    -- An open turn lasts as long as anything of its agent was seen, as in the account.
+    SELECT
+        session_id,
+        MAX(GREATEST(
+            COALESCE(end_ns - end_slack_ns, start_ns + start_slack_ns),
+            COALESCE(CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), 0),
+            COALESCE(CAST(attributes['tracekit.response.last_event_ns'] AS BIGINT), 0)
+        )) AS seen_ns
+    FROM mine
+    WHERE boundary <> 'session' AND agent_id IS NULL
+    GROUP BY session_id
+),
+walls AS (
+    SELECT
+        session_id,
+        GREATEST(0, COALESCE(end_ns, CASE WHEN latest = 1 THEN seen_ns END, last_seen_ns, start_ns) - start_ns) AS wall_ns
+    FROM (
+        SELECT
+            mine.session_id,
+            mine.start_ns,
+            mine.end_ns,
+            CAST(mine.attributes['tracekit.turn.last_seen_ns'] AS BIGINT) AS last_seen_ns,
+            seen.seen_ns,
+            ROW_NUMBER() OVER (PARTITION BY mine.session_id ORDER BY mine.start_ns DESC, mine.key) AS latest
+        FROM mine JOIN seen ON seen.session_id = mine.session_id
+        WHERE mine.boundary = 'turn' AND mine.agent_id IS NULL AND mine.witnesses <> 'progress'
+    ) AS main_turns
+),
+active AS (
+    SELECT session_id, SUM(wall_ns) AS active_ns FROM walls GROUP BY session_id
+),
 told AS (
     -- A client may be updated within a session: the version of the latest turn that tells one is told.
     SELECT *, ROW_NUMBER() OVER (
@@ -47,10 +79,6 @@ turns AS (
         MIN(attributes['tracekit.project']) AS project,
         MAX(CASE WHEN latest = 1 THEN attributes['tracekit.client.version'] END) AS client_version,
         SUM(CASE WHEN boundary = 'turn' AND agent_id IS NULL THEN 1 ELSE 0 END) AS turns,
-        SUM(
-            CASE WHEN boundary = 'turn' AND agent_id IS NULL
-                THEN GREATEST(COALESCE(end_ns, CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT), start_ns) - start_ns, 0) ELSE 0 END
-        ) AS active_ns,
         SUM(CAST(COALESCE(attributes['tracekit.turn.interrupts'], '0') AS BIGINT)) AS interrupts
     FROM told
     GROUP BY session_id
@@ -114,7 +142,7 @@ SELECT
     whole.last_ns,
     COALESCE(turns.turns, 0) AS turns,
     whole.agents,
-    CAST(COALESCE(turns.active_ns, 0) AS BIGINT) AS active_ns,
+    CAST(COALESCE(active.active_ns, 0) AS BIGINT) AS active_ns,
     COALESCE(requests.messages, 0) AS messages,
     COALESCE(calls.tool_calls, 0) AS tool_calls,
     COALESCE(calls.tool_unanswered, 0) AS tool_unanswered,
@@ -138,6 +166,7 @@ SELECT
     by_transcript
 FROM whole
 LEFT JOIN turns ON turns.session_id = whole.session_id
+LEFT JOIN active ON active.session_id = whole.session_id
 LEFT JOIN requests ON requests.session_id = whole.session_id
 LEFT JOIN calls ON calls.session_id = whole.session_id
 LEFT JOIN others ON others.session_id = whole.session_id

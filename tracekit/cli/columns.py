@@ -6,6 +6,7 @@ MEANINGS: Final = {
     "agent_id": "the sub-agent it belongs to; NULL is the main agent",
     "aliases.canonical": "the key under which all witnesses of it meet",
     "aliases.key": "a key of a witness's own",
+    "alone": "1: no other witness that counts saw the boundary",
     "attributes": "map of text to text: what else is known; the names are those of OpenTelemetry where it has one",
     "boundary": "which kind of boundary, as `tracekit explain` lists them",
     "copies.key": "identity of the boundary that was copied",
