@@ -30,7 +30,9 @@ EXAMPLES: dict[str, list[Evidence]] = {
     ],
     "network/stream_stall": [Evidence("API Error: Stream idle timeout - no chunks received", layer=STREAM, http_status=200)],
     "network/stream_error": [
-        Evidence('{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', layer=STREAM, http_status=200)
+        Evidence('{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', layer=STREAM, http_status=200),
+        Evidence(boundary="request_attempt", status="error", error_type="overloaded_error", stream_cut="error event", http_status=200),
+        Evidence(boundary="request_attempt", status="error", stream_cut="error event"),
     ],
     "network/overloaded": [
         Evidence('API Error: 529 {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}', layer=API)

@@ -274,7 +274,7 @@ class ModelExchange:
         if response.stopped_ns is not None:
             return Ended(response.stopped_ns, Status.OK)
         if response.error:
-            return Ended(response.error_ns or at_ns, Status.ERROR, "error event" if response.error_ns else "", response.error)
+            return Ended(response.error_ns or at_ns, Status.ERROR, semconv.BY_ERROR_EVENT if response.error_ns else "", response.error)
         if ending in {Ending.CLIENT, Ending.GATEWAY}:
             return Ended(at_ns, Status.CANCELLED, str(ending))
         if ending is Ending.UPSTREAM:
