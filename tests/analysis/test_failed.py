@@ -101,6 +101,14 @@ CASES: dict[str, tuple[list[Span], list[tuple[str, bool]]]] = {
         [("tool/execution", TERMINAL)],
     ),
     "an execution alone": ([TURN, call(10, EXIT_1, Boundary.TOOL_EXECUTION, parent_key="toolu_1")], [("tool/execution", TERMINAL)]),
+    "a call's request to a server repeats what its execution says": (
+        [TURN, *(call(10, EXIT_1, boundary, parent_key="toolu_1") for boundary in (Boundary.TOOL_EXECUTION, Boundary.MCP_CALL))],
+        [("tool/execution", TERMINAL)],
+    ),
+    "a call that only a tap saw": (
+        [TURN, call(10, {semconv.ERROR_TEXT: "no such issue"}, Boundary.MCP_CALL, parent_key="toolu_1")],
+        [("mcp/call", TERMINAL)],
+    ),
     "a hook that blocked a call is told by the call": (
         [TURN, call(10, {semconv.ERROR_TEXT: BLOCKED}), hook(9, "blocking")],
         [("hook/blocked", TERMINAL)],

@@ -1,7 +1,7 @@
 """What failed, whose fault it was, and whether it was got over: each failure once, attempts of one request as one chain."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Final
 
@@ -58,12 +58,12 @@ def failures(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Failure]:
     for row in rows:
         if row["boundary"] == Boundary.REQUEST_ATTEMPT:
             attempts[row["session_id"], row["parent_key"]].append(row)
-    schedules = {(row["session_id"], row["key"]) for row in rows if row["boundary"] == Boundary.TOOL_SCHEDULE}
+    calls = {boundary: {(row["session_id"], row["key"]) for row in rows if row["boundary"] == boundary} for boundary in _CALLS}
     rejected = [row for row in rows if row["boundary"] == Boundary.TOOL_SCHEDULE]
     found = [
         _failure(row, attempts.pop((row["session_id"], row["key"]), []))
         for row in rows
-        if row["boundary"] != Boundary.REQUEST_ATTEMPT and not _told_elsewhere(row, schedules, rejected) and not _harmless(row)
+        if row["boundary"] != Boundary.REQUEST_ATTEMPT and not _told_elsewhere(row, calls, rejected) and not _harmless(row)
     ]
     found += [_chain(store, chain) for chain in attempts.values()]
     return _without_echoes(_met(sorted(found, key=lambda failure: (failure.end_ns, failure.session_id, failure.key))))
@@ -117,11 +117,16 @@ def _harmless(row: Row) -> bool:
     return not_a_failure(_evidence(row)) is not None
 
 
-def _told_elsewhere(row: Row, schedules: set[tuple[str, str]], rejected: Sequence[Row]) -> bool:
+_CALLS: Final = (Boundary.TOOL_SCHEDULE, Boundary.TOOL_EXECUTION, Boundary.MCP_CALL)
+"""What one call is to its witnesses, from the outside in: the outermost that failed tells of it."""
+
+
+def _told_elsewhere(row: Row, calls: Mapping[Boundary, set[tuple[str, str]]], rejected: Sequence[Row]) -> bool:
     """A failed execution is told by its schedule; a hook that blocked a tool by the tool; an interrupt by the tool it rejected."""
-    session_id = row["session_id"]
-    if row["boundary"] == Boundary.TOOL_EXECUTION:
-        return (session_id, row["key"]) in schedules
+    session_id, boundary = row["session_id"], Boundary(row["boundary"])
+    schedules = calls[Boundary.TOOL_SCHEDULE]
+    if boundary in _CALLS:
+        return any((session_id, row["key"]) in calls[outer] for outer in _CALLS[: _CALLS.index(boundary)])
     if row["boundary"] == Boundary.HOOK_REPLY and row["attributes"].get(semconv.HOOK_OUTCOME) == "blocking":
         return (session_id, row["parent_key"]) in schedules or row["attributes"].get(semconv.HOOK_EVENT) == "PreToolUse"
     if row["boundary"] == Boundary.TURN and row["attributes"].get(semconv.INTERRUPTED) == "tool":

@@ -15,7 +15,8 @@ candidates AS (
         COALESCE(end_ns - end_slack_ns, start_ns) AS earliest_end_ns
     FROM mine
     WHERE (
-        (boundary IN ('model_request', 'request_attempt', 'tool_schedule', 'tool_execution', 'compaction', 'subagent') AND status = 'error')
+        (boundary IN ('model_request', 'request_attempt', 'tool_schedule', 'tool_execution', 'mcp_call', 'compaction', 'subagent')
+            AND status = 'error')
         OR (boundary = 'model_request' AND attributes['gen_ai.response.finish_reasons'] IN ('max_tokens', 'refusal', 'model_context_window_exceeded'))
         OR (boundary = 'model_request' AND attributes['tracekit.response.cut'] IS NOT NULL)
         OR (boundary = 'turn' AND attributes['tracekit.turn.interrupts'] IS NOT NULL)

@@ -49,6 +49,7 @@ class Server:
         self._settings = settings
         self._listener = Listener(self._application, host=settings.host, port=settings.port, token=settings.token)
         self._gateway: gateway.Gateway | None = None
+        self._hooks: hooks.Endpoint | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -65,7 +66,8 @@ class Server:
     @property
     def gaps(self) -> int:
         """How many observations could not be made or written. The traffic was not touched by it."""
-        return 0 if self._gateway is None else self._gateway.gaps
+        parts = (self._gateway, self._hooks)
+        return sum(part.gaps for part in parts if part is not None)
 
     def start(self) -> None:
         """Return when requests are answered.
@@ -90,7 +92,7 @@ class Server:
         receiver.add_routes(app, keeper)
         if settings.grpc_port is not None:
             _add_grpc(app, keeper, settings.host, settings.grpc_port)
-        hooks.add_routes(app, spool=Spool(settings.spool, "hooks"), content=settings.content)
+        self._hooks = hooks.add_routes(app, spool=Spool(settings.spool, "hooks"), content=settings.content)
         if settings.upstream is not None:
             spool = Spool(settings.spool, "gateway")
             self._gateway = gateway.add_routes(app, upstream=settings.upstream, spool=spool, content=settings.content, mcp=settings.mcp)

@@ -24,7 +24,7 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="[PATH…]",
-            help="Files, folders or globs; `-` for a pipe. Without any, Claude Code's own sessions.",
+            help="Files, folders or globs; `-` for a pipe. Without any, Claude Code's own sessions and what recorders wrote.",
             show_default=False,
         ),
     ] = None,
@@ -40,11 +40,12 @@ def command(
     arrives. What cannot be read is counted and kept with file, line and reason; the rest of its file is imported.
     """
     from tracekit.ingest import default_roots, import_paths, import_stream
+    from tracekit.spool import spool_folder
 
     if paths == ["-"]:
         done = import_stream(sys.stdin.buffer, store, content=content)
     else:
-        roots = paths or _present(default_roots())
+        roots = paths or _present([*default_roots(), spool_folder()])
         with _progress() as progress:
             done = import_paths(roots, store, content=content, progress=progress)
     _tell(done, as_json=as_json)
