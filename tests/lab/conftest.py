@@ -1,14 +1,10 @@
-"""The mark and the fixture of tests that run the real client."""
+"""The fixture of tests that run the real client."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.lab import client
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "realclient: runs the client of the claude-agent-sdk wheel; skipped where that is not installed")
 
 
 @pytest.fixture(scope="session")

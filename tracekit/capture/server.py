@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from aiohttp import web
 
@@ -11,6 +11,9 @@ from tracekit.capture import gateway, hooks, receiver
 from tracekit.capture.environment import Collector
 from tracekit.capture.listener import BESIDE, LOOPBACK, Listener, is_loopback, refused
 from tracekit.spool import Spool
+
+if TYPE_CHECKING:
+    from tracekit.capture.hooks.endpoint import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Server:
         self._settings = settings
         self._listener = Listener(self._application, host=settings.host, port=settings.port, token=settings.token)
         self._gateway: gateway.Gateway | None = None
-        self._hooks: hooks.Endpoint | None = None
+        self._hooks: Endpoint | None = None
 
     def __enter__(self) -> Self:
         self.start()
