@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -179,9 +178,3 @@ def test_the_transcript_of_the_session_is_read_where_the_command_keeps_it(tmp_pa
     run(tmp_path, *where, "--", sys.executable, "-c", CLIENT, ANTHROPIC_BASE_URL=model, CLAUDE_CONFIG_DIR=config)
     with open_store(str(tmp_path / "store")) as opened:
         assert {row["session_id"] for row in opened.rows("SELECT session_id FROM spans WHERE source = 'transcript'")} == {"s1"}
-
-
-def test_a_short_command_is_not_held_up(tmp_path: Path) -> None:
-    began = time.monotonic()
-    run(tmp_path, "--no-summary", "true")
-    assert time.monotonic() - began < 10

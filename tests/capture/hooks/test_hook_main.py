@@ -2,7 +2,6 @@
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -155,16 +154,3 @@ def test_a_hook_loads_the_standard_library_and_little_of_that() -> None:
     foreign, heavy = done.stdout.splitlines()
     assert set(foreign.split()) - {"tracekit", "_distutils_hack", "__main__", "sitecustomize"} == set()
     assert heavy == ""
-
-
-def test_a_hook_takes_little_more_than_python_itself(tmp_path: Path) -> None:
-    """60 ms from start to exit is the aim on an idle machine; a busy one is measured by its own Python."""
-
-    def seconds(command: list[str], body: bytes) -> float:
-        began = time.perf_counter()
-        subprocess.run(command, input=body, env={**os.environ, "TRACEKIT_SPOOL": str(tmp_path)}, check=True, stdout=subprocess.DEVNULL)
-        return time.perf_counter() - began
-
-    bare = [sys.executable, "-c", "import typing, json, pathlib, hashlib, threading"]
-    pairs = [(seconds(bare, b""), seconds(COMMAND, payload("PreToolUse", tool_use_id="toolu_1", **BASH))) for _ in range(9)]
-    assert statistics.median(hook / python for python, hook in pairs) < 3
