@@ -249,6 +249,5 @@ def test_only_loopback_is_this_machine_alone(host: str, loopback: bool) -> None:
 
 
 def test_every_network_is_reached_on_this_machine_by_its_loopback() -> None:
-    with Listener(web.Application, host="0.0.0.0") as listening:  # noqa: S104  (what is tested)
-        assert listening.url.startswith("http://127.0.0.1:")
+    assert Listener(web.Application, host="0.0.0.0", port=4318).url == "http://127.0.0.1:4318"  # noqa: S104  (never listened on)
     assert os.environ.get("TRACEKIT_URL") is None

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tracekit.cli.main import run as tracekit
+from tracekit.cli.serve import demanded
 from tracekit.cli.serving import Address, Variable, announced, running, spelt, state_path, variables
 from tracekit.store import open_store
 from tracekit.store.lease import lease
@@ -133,13 +134,20 @@ def test_what_a_killed_server_has_acknowledged_is_loaded_by_the_next_import(tmp_
     assert sessions(tmp_path / "store") == {f"s{number}" for number in range(20)}
 
 
-def test_beyond_this_machine_a_token_is_demanded_and_told() -> None:
-    with serving("--host", "0.0.0.0") as server:  # noqa: S104  (what is tested)
-        token = server.variables["TRACEKIT_TOKEN"]
-        assert len(token) > 20
-        assert token in server.variables["ANTHROPIC_CUSTOM_HEADERS"]
+def test_a_token_is_demanded_and_told() -> None:
+    with serving("--token", "quince-jam") as server:
+        assert server.variables["TRACEKIT_TOKEN"] == "quince-jam"
+        assert "quince-jam" in server.variables["ANTHROPIC_CUSTOM_HEADERS"]
         assert post(f"{server.url}/hook", HOOK) == 401
-        assert post(f"{server.url}/hook", HOOK, X_Tracekit_Token=token) == 200
+        assert post(f"{server.url}/hook", HOOK, X_Tracekit_Token="quince-jam") == 200  # noqa: S106  (the same)
+
+
+def test_beyond_this_machine_a_token_is_made_up_where_none_is_given() -> None:
+    made_up = {demanded("10.0.0.1", None), demanded("10.0.0.1", None)}
+    assert len(made_up) == 2
+    assert all(token is not None and len(token) > 20 for token in made_up)
+    assert demanded("10.0.0.1", "mine") == "mine"
+    assert demanded("localhost", None) is None
 
 
 def test_on_this_machine_none_is_demanded() -> None:

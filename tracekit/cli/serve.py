@@ -55,13 +55,12 @@ def command(
     It prints what a shell must export (`tracekit env` prints it again), and loads the store as it goes, so that every other command
     works beside it.
     """
-    from tracekit.capture.listener import is_loopback, make_prompt
+    from tracekit.capture.listener import make_prompt
     from tracekit.capture.server import Server
     from tracekit.ingest import Loader, default_roots
 
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    if token is None and not is_loopback(host):
-        token = secrets.token_urlsafe(24)
+    token = demanded(host, token)
     settings = _settings(host, port, grpc_port, upstream, forward, token, content=content)
     with (
         until_ended() as ended,
@@ -87,6 +86,13 @@ def command(
             server.stop()
     if server.gaps:
         output.note(f"{server.gaps} observations are missing in the record; the traffic was not touched by it")
+
+
+def demanded(host: str, token: str | None) -> str | None:
+    """Give the token that clients must bring: the user's own, one made up where strangers can come by, none on this machine alone."""
+    from tracekit.capture.listener import is_loopback
+
+    return token if token is not None or is_loopback(host) else secrets.token_urlsafe(24)
 
 
 def _until(ended: threading.Event, loader: "Loader") -> None:
