@@ -1,6 +1,6 @@
 """The gateway between a client and a scripted model: what it adds to the first byte, what it carries, how well it tells the time.
 
-    python benchmarks/gateway.py [--streams 50] [--rounds 6] [--megabytes 200] [--mitmdump PATH]
+    python benchmarks/gateway.py [--streams 50] [--rounds 3] [--megabytes 200] [--mitmdump PATH]
 
 Server, gateway and client are processes of their own. Each measure is taken directly, through the gateway, through the gateway on a path
 that it does not record (what its recording costs), and, where a `mitmdump` is found, through mitmproxy as a reverse proxy that streams. All
@@ -177,17 +177,19 @@ class Client:
 
 
 async def first_bytes(port: int, path: str, streams: int, requests: int) -> list[float]:
-    """First bytes of so many requests on each of so many connections, while the other connections stream."""
+    """First bytes of so many requests on each of so many connections, while the other connections stream: each answer takes a second."""
 
-    async def worker() -> list[float]:
+    async def worker(number: int) -> list[float]:
+        # One after another, so that no two streams keep step.
+        await asyncio.sleep(number / streams)
         async with Client.connected(port) as client:
             found: list[float] = []
-            for _ in range(requests):
-                await asyncio.sleep(random.random() * 0.2)  # noqa: S311  (nothing is kept secret by it)
+            for _ in range(requests + 1):
                 found.append(await client.ask(path))
-            return found
+                await asyncio.sleep(random.random() * 0.2)  # noqa: S311  (nothing is kept secret by it)
+            return found[1:]
 
-    return [took for found in await asyncio.gather(*(worker() for _ in range(streams))) for took in found]
+    return [took for found in await asyncio.gather(*map(worker, range(streams))) for took in found]
 
 
 # The processes ---------------------------------------------------------------------------------------------------------
@@ -229,7 +231,7 @@ def main() -> None:
     """Measure and print."""
     options = argparse.ArgumentParser()
     options.add_argument("--streams", type=int, default=50)
-    options.add_argument("--rounds", type=int, default=6)
+    options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--megabytes", type=int, default=200)
     options.add_argument("--mitmdump", default=shutil.which("mitmdump"))
     options.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
@@ -255,7 +257,7 @@ async def measure(ways: dict[str, tuple[int, str]], chosen: argparse.Namespace) 
     found: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(chosen.rounds):
         for name, (port, path) in ways.items():
-            found[name] += await first_bytes(port, f"/paced/40/0.025{path}", chosen.streams, 2)
+            found[name] += await first_bytes(port, f"/paced/40/0.025{path}", chosen.streams, 4)
     direct = quantiles(found["direct"])
     print(f"first byte, {chosen.streams} streams, {len(found['direct'])} requests each way, milliseconds")
     for name, times in found.items():
