@@ -50,7 +50,7 @@ class Gateway:
             TracekitError: `certificate-unusable`.
         """
         for upstream in (self._upstream, *(server.upstream for server in self._servers.values())):
-            _ = upstream.base_url.startswith("https:") and upstream.trust
+            upstream.check()
 
     async def connected(self, _app: web.Application) -> AsyncGenerator[None]:
         """Hold the connections as long as the application runs; at its end, wait for the record to be written."""

@@ -54,7 +54,7 @@ async def _exchange(
             data=None if upload is None else upload.pieces(),
             allow_redirects=False,
             proxy=target.upstream.proxy(),
-            ssl=target.upstream.trust if target.url.scheme == "https" else True,
+            ssl=target.upstream.trust if target.upstream.is_secure else True,
             trace_request_ctx=recording,
         )
     except _BROKEN as error:

@@ -77,6 +77,20 @@ class Upstream:
             return None
         return URL(asked if "://" in asked else f"http://{asked}")
 
+    def check(self) -> None:
+        """Raise what is wrong with its certificates, where it needs any.
+
+        Raises:
+            TracekitError: `certificate-unusable`, where a file cannot be read.
+        """
+        if self.is_secure:
+            _ = self.trust
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether it is reached by TLS."""
+        return URL(self.base_url).scheme == "https"
+
     @cached_property
     def trust(self) -> ssl.SSLContext:
         """Whom to trust and what to show.
