@@ -31,6 +31,9 @@ class Source(StrEnum):
     """A parent's transcript that mirrors its sub-agent: a partial witness, counted only where the agent's own is missing."""
 
 
+ERROR_EVENT = "error event"
+"""Why a response was cut (`semconv.STREAM_CUT`): the server said in the stream that it cannot go on."""
+
 Value = str | int | float | bool
 NO_ATTRIBUTES: Mapping[str, Value] = MappingProxyType({})
 

@@ -21,6 +21,7 @@ from tracekit.capture.gateway.moments import Moments
 from tracekit.capture.gateway.recorder import Recorder
 from tracekit.capture.gateway.recording import Ending
 from tracekit.model import NO_ATTRIBUTES, Boundary, Source, Span, Status, Value, semconv
+from tracekit.model.span import ERROR_EVENT
 
 _SECOND: Final = 1_000_000_000
 
@@ -274,7 +275,7 @@ class ModelExchange:
         if response.stopped_ns is not None:
             return Ended(response.stopped_ns, Status.OK)
         if response.error:
-            return Ended(response.error_ns or at_ns, Status.ERROR, semconv.BY_ERROR_EVENT if response.error_ns else "", response.error)
+            return Ended(response.error_ns or at_ns, Status.ERROR, ERROR_EVENT if response.error_ns else "", response.error)
         if ending in {Ending.CLIENT, Ending.GATEWAY}:
             return Ended(at_ns, Status.CANCELLED, str(ending))
         if ending is Ending.UPSTREAM:

@@ -20,7 +20,7 @@ from typing import Final
 from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import MODEL, Layer
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
-from tracekit.model import semconv
+from tracekit.model.span import ERROR_EVENT
 
 _OK = 200
 _NAMES: Final = names(
@@ -52,7 +52,7 @@ _BREAK: Final = wording(
 
 
 def _match(evidence: Evidence) -> str | None:
-    if evidence.stream_cut and evidence.stream_cut != semconv.BY_ERROR_EVENT:
+    if evidence.stream_cut and evidence.stream_cut != ERROR_EVENT:
         return "no message_stop" if evidence.stream_cut == "true" else f"no message_stop: {evidence.stream_cut}"
     found = evidence.named(_NAMES) or evidence.says(_SAYS) or evidence.says(_CUT_INPUT)
     streaming = evidence.shown_in is Layer.STREAM or evidence.http == _OK

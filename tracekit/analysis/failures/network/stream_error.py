@@ -17,7 +17,7 @@ from typing import Final
 from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import MODEL, Layer
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
-from tracekit.model import semconv
+from tracekit.model.span import ERROR_EVENT
 
 _OK = 200
 _NAMES: Final = names(
@@ -46,7 +46,7 @@ def _match(evidence: Evidence) -> str | None:
     named = evidence.named(_NAMES)
     if named and (evidence.http == _OK or evidence.shown_in is Layer.STREAM):
         return f"after HTTP 200, {named}"
-    return "an error event ended the stream" if evidence.stream_cut == semconv.BY_ERROR_EVENT else evidence.says(_SAYS)
+    return "an error event ended the stream" if evidence.stream_cut == ERROR_EVENT else evidence.says(_SAYS)
 
 
 RULE: Final = Rule(Family.NETWORK, Kind.STREAM_ERROR, Retry.HELPS, MODEL, _match, __doc__)
