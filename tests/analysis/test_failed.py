@@ -113,6 +113,20 @@ CASES: dict[str, tuple[list[Span], list[tuple[str, bool]]]] = {
         [TURN, call(10, {semconv.ERROR_TEXT: BLOCKED}), hook(9, "blocking")],
         [("hook/blocked", TERMINAL)],
     ),
+    "an interrupt of a tool is told by the call, not by the session's result": (
+        [
+            TURN,
+            call(10, REJECTED | {semconv.ERROR_TEXT: f"{REJECTED[semconv.ERROR_TEXT]} This call was stopped while running, not refused."}),
+            span(
+                Boundary.SESSION,
+                "session",
+                0,
+                10 * SECOND,
+                attributes={semconv.RESULT_IS_ERROR: True, semconv.TERMINAL_REASON: "aborted_tools"},
+            ),
+        ],
+        [("user/interrupt", TERMINAL)],
+    ),
     "a rejection is told by the call, not by the interrupt": (
         [interrupted(10, "tool"), call(10, REJECTED)],
         [("user/rejection", TERMINAL)],

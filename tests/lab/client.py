@@ -116,6 +116,8 @@ class Run:
         assert process.stdin is not None
         assert process.stdout is not None
         self._type_next(process.stdin)
+        if self._scenario.interrupted_after is not None:
+            threading.Thread(target=self._interrupt, args=(process.stdin, self._scenario.interrupted_after), daemon=True).start()
         with stamped.open("w", encoding="utf-8") as out:
             for line in process.stdout:
                 if _stamp(line, out).get("type") == "result":
@@ -129,6 +131,13 @@ class Run:
         message = {"type": "user", "message": {"role": "user", "content": prompt}}
         stdin.write(json.dumps(message).encode() + b"\n")
         stdin.flush()
+
+    def _interrupt(self, stdin: IO[bytes], after: float) -> None:
+        if self._api.last_answer_began.wait(LONGEST_RUN):
+            time.sleep(after)
+            request = {"type": "control_request", "request_id": "interrupt", "request": {"subtype": "interrupt"}}
+            stdin.write(json.dumps(request).encode() + b"\n")
+            stdin.flush()
 
     def _kill(self, process: subprocess.Popen[bytes], after: float) -> None:
         if self._api.last_answer_began.wait(LONGEST_RUN):

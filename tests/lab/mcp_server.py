@@ -1,6 +1,7 @@
-"""An MCP server over stdio with three tools: one answers, one fails, one is slow. Standard library only."""
+"""An MCP server over stdio with four tools: one answers, one fails, one is slow, one ends the server. Standard library only."""
 
 import json
+import os
 import sys
 import time
 from typing import Any, Final
@@ -10,6 +11,7 @@ TOOLS: Final = {
     "add": {"a": NUMBER, "b": NUMBER},
     "fail": {},
     "slow": {"seconds": NUMBER},
+    "crash": {},
 }
 
 
@@ -21,6 +23,8 @@ def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         case "slow":
             time.sleep(arguments["seconds"])
             said = "slept"
+        case "crash":
+            os._exit(3)
         case _:
             return {"content": [{"type": "text", "text": "boom in tool"}], "isError": True}
     return {"content": [{"type": "text", "text": said}]}

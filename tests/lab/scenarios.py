@@ -77,6 +77,9 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         tools="mcp__demo__add mcp__demo__fail mcp__demo__slow",
         mcp="works",
     ),
+    "mcp_crash": Scenario(
+        "The server dies in the middle of a call.", (answer(tool("mcp__demo__crash")), DONE), tools="mcp__demo__crash", mcp="works"
+    ),
     "mcp_unreachable": Scenario("One server cannot be spawned, one refuses the connection.", (DONE,), mcp="unreachable"),
     "compaction": Scenario(
         "Three turns, the second is /compact.",
@@ -97,6 +100,11 @@ SCENARIOS: Final[dict[str, Scenario]] = {
         "A command does not come back before the client is killed.",
         (answer(text("wait for it"), bash("forever", 15.0)),),
         killed_after=7.0,
+    ),
+    "interrupted_tool": Scenario(
+        "The user interrupts a command while it runs.",
+        (answer(text("wait for it"), bash("long", 15.0)),),
+        interrupted_after=2.5,
     ),
     "subagent": Scenario(
         "An agent with a tool of its own, which the parent waits for.",

@@ -74,6 +74,8 @@ class Scenario:
     environment: Mapping[str, str] = field(default_factory=dict[str, Any])
     killed_after: float | None = None
     """Kill the client this long after the last answer began."""
+    interrupted_after: float | None = None
+    """Interrupt the client, as a user does, this long after the last answer began."""
 
 
 def text(words: str, *, pause: float = 0.05, at_once: int = 1) -> Block:

@@ -32,6 +32,8 @@ RUNS = (
     "prompt_too_long",
     "hooks",
     "mcp",
+    "mcp_crash",
+    "interrupted_tool",
     "permission_denied",
     "compaction",
     "subagent",
@@ -77,7 +79,7 @@ def answered(run: Lived) -> Iterator[Row]:
 @pytest.mark.parametrize("name", RUNS)
 def test_the_commands_exit_code_is_the_exit_code_and_nothing_is_left(name: str, lived: Live) -> None:
     run = lived(name)
-    assert run.exit_code == (1 if name == "prompt_too_long" else 0), run.said
+    assert run.exit_code == (1 if name in {"prompt_too_long", "interrupted_tool"} else 0), run.said
     assert run.summary["exit_code"] == run.exit_code
     assert run.summary["remarks"] == []
     assert run.left == []
@@ -167,6 +169,8 @@ def kinds(run: Lived) -> Counter[tuple[str, str, bool]]:
         ("overloaded_retry", {("network", "overloaded", True): 1}),
         ("prompt_too_long", {("prompt_too_long", "prompt_too_long", False): 1}),
         ("permission_denied", {("tool", "permission", True): 1}),
+        ("mcp_crash", {("mcp", "call", True): 1}),
+        ("interrupted_tool", {("user", "interrupt", False): 1}),
     ],
 )
 def test_what_failed_is_told_once_whoever_saw_it(name: str, failures: dict[tuple[str, str, bool], int], lived: Live) -> None:

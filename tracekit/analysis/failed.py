@@ -129,9 +129,12 @@ def _told_elsewhere(row: Row, calls: Mapping[Boundary, set[tuple[str, str]]], re
         return any((session_id, row["key"]) in calls[outer] for outer in _CALLS[: _CALLS.index(boundary)])
     if row["boundary"] == Boundary.HOOK_REPLY and row["attributes"].get(semconv.HOOK_OUTCOME) == "blocking":
         return (session_id, row["parent_key"]) in schedules or row["attributes"].get(semconv.HOOK_EVENT) == "PreToolUse"
-    if row["boundary"] == Boundary.TURN and row["attributes"].get(semconv.INTERRUPTED) == "tool":
+    during_tool = row["attributes"].get(semconv.INTERRUPTED) == "tool" or row["attributes"].get(semconv.TERMINAL_REASON) == "aborted_tools"
+    if boundary in {Boundary.TURN, Boundary.SESSION} and during_tool:
         return any(
-            call["session_id"] == session_id and call["turn_key"] == row["key"] and abs(call["end_ns"] - row["end_ns"]) < _SAME_MOMENT_NS
+            call["session_id"] == session_id
+            and (boundary is Boundary.SESSION or call["turn_key"] == row["key"])
+            and abs(call["end_ns"] - row["end_ns"]) < _SAME_MOMENT_NS
             for call in rejected
         )
     return False

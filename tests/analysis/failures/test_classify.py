@@ -122,6 +122,13 @@ EXAMPLES: dict[str, list[Evidence]] = {
     "user/interrupt": [
         Evidence("[Request interrupted by user]", boundary="turn", interrupted="streaming"),
         Evidence("stopped", layer="user-interrupt"),
+        Evidence(
+            "The user doesn't want to proceed with this tool use. The tool use was rejected. Correction to the text above: this call was"
+            " stopped while running, not refused before it ran.",
+            boundary=TOOL,
+            tool_name="Bash",
+            denial_kind="user-rejected",
+        ),
     ],
     "user/rejection": [
         Evidence("The user doesn't want to proceed with this tool use. The tool use was rejected.", boundary=TOOL, tool_name="Edit")

@@ -83,3 +83,12 @@ def test_the_command_line_of_a_hook_that_blocked_is_no_error_text() -> None:
     items = live(*WITH_TOOL, (1.6, gave(content=text, is_error=True)))
     assert one(items, Boundary.TOOL_SCHEDULE).attributes[semconv.ERROR_TEXT] == "PreToolUse:Bash hook error: […]: not allowed"
     assert spans(items, Boundary.TOOL_EXECUTION) == []
+
+
+def test_a_call_that_was_stopped_while_it_ran_was_not_refused() -> None:
+    text = (
+        "The user doesn't want to proceed with this tool use. Correction: this call was stopped while running, not refused before it ran."
+    )
+    items = live(*WITH_TOOL, (1.6, gave(content=text, is_error=True, meta={"non_execution_kind": "user-rejected"})))
+    assert end_range(one(items, Boundary.TOOL_EXECUTION))[1] == at(1.6)
+    assert spans(items, Boundary.PERMISSION_WAIT) == []

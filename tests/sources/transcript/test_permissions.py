@@ -106,3 +106,10 @@ def test_a_call_that_was_allowed_says_who_allowed_it() -> None:
     items = after_call("Bash", gave(5, permissionDecision={"decision": "accept", "source": "config"}))
     attributes = one(items, Boundary.TOOL_SCHEDULE).attributes
     assert (attributes[semconv.PERMISSION_DECISION], attributes[semconv.PERMISSION_SOURCE]) == ("accept", "config")
+
+
+def test_a_call_that_was_stopped_while_it_ran_was_not_refused() -> None:
+    text = f"{REJECTED} Correction to the text above: this call was stopped while running, not refused before it ran."
+    items = after_call("Bash", failed(9, text, toolDenialKind="user-rejected"))
+    assert one(items, Boundary.TOOL_EXECUTION).status is Status.ERROR
+    assert spans(items, Boundary.PERMISSION_WAIT) == []

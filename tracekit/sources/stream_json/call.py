@@ -13,7 +13,7 @@ from tracekit.sources.stream_json.clock import Moment, Timed
 from tracekit.sources.stream_json.edges import between, edges
 from tracekit.sources.stream_json.request import Request
 from tracekit.sources.timestamps import MILLISECOND, SECOND
-from tracekit.sources.transcript.call import AGENT_TOOLS, INTERACTIVE
+from tracekit.sources.transcript.call import AGENT_TOOLS, INTERACTIVE, STOPPED
 from tracekit.sources.transcript.hook import is_blocked, result_error
 
 _EXIT_CODE: Final = re.compile(r"Exit code (\d+)")
@@ -118,13 +118,16 @@ class Call:
 
     def _never_ran(self) -> bool:
         """It was refused before it began: a rule, a hook, a person, invalid input, or a sibling's failure."""
-        if self.name in INTERACTIVE or self.denied or self._meta("non_execution_kind") is not None:
+        if self.name in INTERACTIVE or self.denied or (self._meta("non_execution_kind") is not None and not self._was_stopped()):
             return True
         return self.result is not None and self.result.is_error and (self.result.text.startswith(_NOT_RUN) or is_blocked(self.result.text))
 
+    def _was_stopped(self) -> bool:
+        return self.result is not None and STOPPED in self.result.text
+
     def _permission(self, end: Moment | None) -> Span | None:
         """The wait for a person: measured where the stream asks, else only known to lie before the refusal."""
-        refused = self.denied or self._meta("non_execution_kind") == "user-rejected"
+        refused = self.denied or (self._meta("non_execution_kind") == "user-rejected" and not self._was_stopped())
         if self.asked is None and not refused and self.name not in INTERACTIVE:
             return None
         start = self.asked or (self.ready if self.name in INTERACTIVE else between(self.ready, self.denied_at or end or self.ready))

@@ -20,6 +20,8 @@ AGENT_TOOLS: Final = frozenset({"Task", "Agent"})
 
 _EXIT_CODE: Final = re.compile(r"Exit code (\d+)")
 _REJECTED: Final = "The user doesn't want to proceed with this tool use"
+STOPPED: Final = "this call was stopped while running, not refused before it ran"
+"""What a client adds to the words of a rejection where it was an interrupt: the tool did run."""
 _DENIED: Final = re.compile(r"Permission to use .{1,200}? has been denied|Claude requested permissions to ", re.DOTALL)
 _INTERRUPTED: Final = "[Request interrupted by user"
 _NOT_RUN: Final = "<tool_use_error>"
@@ -130,6 +132,8 @@ class Call:
         if self.name in INTERACTIVE:
             return True
         if self.result is None or not self.result.is_error:
+            return False
+        if STOPPED in self.result.text:
             return False
         refused = self.result.text.startswith(_REJECTED) or _DENIED.match(self.result.text) is not None
         return refused or self.result.denial_kind == "user-rejected"

@@ -3,7 +3,8 @@
 What it means
     Escape or Ctrl-C ended a request, a retry wait or a running tool. Complete blocks stay; a tool that was running may have done its
     work, whatever its result says. Some clients print such an end as `API Error: Operation aborted`, or as the result
-    `error_during_execution`: both are the interrupt.
+    `error_during_execution`, and of a tool that the user wants not to proceed, with the correction that it was stopped while running:
+    all are the interrupt.
 
 Evidence
     The client's line as a whole text (`[Request interrupted by user]`), never the same words inside other text; the turn's own mark; the
@@ -22,6 +23,7 @@ from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wo
 _REASONS: Final = frozenset({"aborted_streaming", "aborted_tools"})
 _NAMES: Final = names("AbortError", "APIUserAbortError", "RequestAbortedError")
 _MARK: Final = wording(r"\[request interrupted by user")
+STOPPED: Final = wording(r"the user doesn't want to proceed(?s:.{0,600})\bstopped while running, not refused")
 _SAYS: Final = wording(
     r"the user doesn't want to take this action right now",
     r"(?:interrupted|cancell?ed|aborted|stopped) by (?:the )?user",
@@ -39,7 +41,7 @@ def _match(evidence: Evidence) -> str | None:
     if evidence.permission_source == "user_abort":
         return "aborted at the permission prompt"
     named = evidence.named(_NAMES) if evidence.shown_in in MODEL else None
-    return evidence.output_opens(_MARK) or evidence.says(_SAYS) or named
+    return evidence.output_opens(_MARK) or evidence.says(STOPPED) or evidence.says(_SAYS) or named
 
 
 def _match_layer(evidence: Evidence) -> str | None:

@@ -17,6 +17,7 @@ from typing import Final
 from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import CALL, MODEL, Layer
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, wording
+from tracekit.analysis.failures.user.interrupt import STOPPED
 
 _SAYS: Final = wording(
     r"the user doesn't want to proceed",
@@ -27,6 +28,8 @@ _SAYS: Final = wording(
 
 
 def _match(evidence: Evidence) -> str | None:
+    if evidence.says(STOPPED):
+        return None  # the client's correction of these very words: it was an interrupt
     if found := evidence.says(_SAYS):
         return found
     if evidence.permission_source == "user_reject":
