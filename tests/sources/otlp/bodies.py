@@ -84,7 +84,7 @@ def event(name: str, time: float, attributes: Attributes | None = None, **more: 
 def traces(*spans: SentSpan) -> bytes:
     groups = [
         ResourceSpans(
-            resource=Resource(attributes=_pairs(resource)),
+            resource=Resource(attributes=pairs_of(resource)),
             scope_spans=[ScopeSpans(scope=InstrumentationScope(name=scope), spans=[_span(span) for span in members])],
         )
         for (scope, resource), members in _groups(spans)
@@ -95,7 +95,7 @@ def traces(*spans: SentSpan) -> bytes:
 def logs(*events: SentEvent) -> bytes:
     groups = [
         ResourceLogs(
-            resource=Resource(attributes=_pairs(resource)),
+            resource=Resource(attributes=pairs_of(resource)),
             scope_logs=[ScopeLogs(scope=InstrumentationScope(name=scope), log_records=[_log(sent) for sent in members])],
         )
         for (scope, resource), members in _groups(events)
@@ -119,8 +119,8 @@ def _span(span: SentSpan) -> Span:
         kind=span.kind,  # type: ignore[arg-type, unused-ignore]
         start_time_unix_nano=at(span.start),
         end_time_unix_nano=0 if span.end is None else at(span.end),
-        attributes=_pairs(span.attributes),
-        events=[Span.Event(time_unix_nano=at(time), name=name, attributes=_pairs(held)) for time, name, held in span.events],
+        attributes=pairs_of(span.attributes),
+        events=[Span.Event(time_unix_nano=at(time), name=name, attributes=pairs_of(held)) for time, name, held in span.events],
         status=Status(code=span.status, message=span.status_text),  # type: ignore[arg-type, unused-ignore]
     )
 
@@ -129,13 +129,13 @@ def _log(sent: SentEvent) -> LogRecord:
     return LogRecord(
         time_unix_nano=at(sent.time),
         body=AnyValue(string_value=f"claude_code.{sent.name}"),
-        attributes=_pairs(sent.attributes),
+        attributes=pairs_of(sent.attributes),
         trace_id=bytes.fromhex(sent.trace) if sent.under else b"",
         span_id=bytes.fromhex(span_id(sent.under)) if sent.under else b"",
     )
 
 
-def _pairs(attributes: Attributes) -> list[KeyValue]:
+def pairs_of(attributes: Attributes) -> list[KeyValue]:
     return [KeyValue(key=name, value=_any(value)) for name, value in attributes.items()]
 
 
@@ -154,7 +154,7 @@ def _any(value: Sendable) -> AnyValue:
         case list():
             return AnyValue(array_value=ArrayValue(values=[_any(item) for item in value]))
         case dict():
-            return AnyValue(kvlist_value=KeyValueList(values=_pairs(value)))
+            return AnyValue(kvlist_value=KeyValueList(values=pairs_of(value)))
         case None:
             return AnyValue()
 
@@ -167,7 +167,7 @@ def traces_json(*spans: SentSpan, exact: bool = True) -> dict[str, Any]:
     return {
         "resourceSpans": [
             {
-                "resource": {"attributes": _json_pairs(resource, exact=exact)},
+                "resource": {"attributes": _jsonpairs_of(resource, exact=exact)},
                 "scopeSpans": [{"scope": {"name": scope}, "spans": [_json_span(span, exact=exact) for span in members]}],
             }
             for (scope, resource), members in _groups(spans)
@@ -179,7 +179,7 @@ def logs_json(*events: SentEvent, exact: bool = True) -> dict[str, Any]:
     return {
         "resourceLogs": [
             {
-                "resource": {"attributes": _json_pairs(resource, exact=exact)},
+                "resource": {"attributes": _jsonpairs_of(resource, exact=exact)},
                 "scopeLogs": [{"scope": {"name": scope}, "logRecords": [_json_log(sent, exact=exact) for sent in members]}],
             }
             for (scope, resource), members in _groups(events)
@@ -200,9 +200,9 @@ def _json_span(span: SentSpan, *, exact: bool) -> dict[str, Any]:
         "kind": span.kind,
         "startTimeUnixNano": _integer(at(span.start), exact=exact),
         "endTimeUnixNano": _integer(0 if span.end is None else at(span.end), exact=exact),
-        "attributes": _json_pairs(span.attributes, exact=exact),
+        "attributes": _jsonpairs_of(span.attributes, exact=exact),
         "events": [
-            {"timeUnixNano": _integer(at(time), exact=exact), "name": name, "attributes": _json_pairs(held, exact=exact)}
+            {"timeUnixNano": _integer(at(time), exact=exact), "name": name, "attributes": _jsonpairs_of(held, exact=exact)}
             for time, name, held in span.events
         ],
         "status": {"code": span.status, "message": span.status_text},
@@ -213,13 +213,13 @@ def _json_log(sent: SentEvent, *, exact: bool) -> dict[str, Any]:
     return {
         "timeUnixNano": _integer(at(sent.time), exact=exact),
         "body": {"stringValue": f"claude_code.{sent.name}"},
-        "attributes": _json_pairs(sent.attributes, exact=exact),
+        "attributes": _jsonpairs_of(sent.attributes, exact=exact),
         "traceId": sent.trace if sent.under else "",
         "spanId": span_id(sent.under) if sent.under else "",
     }
 
 
-def _json_pairs(attributes: Attributes, *, exact: bool) -> list[dict[str, Any]]:
+def _jsonpairs_of(attributes: Attributes, *, exact: bool) -> list[dict[str, Any]]:
     return [{"key": name, "value": _json_any(value, exact=exact)} for name, value in attributes.items()]
 
 
@@ -238,7 +238,7 @@ def _json_any(value: Sendable, *, exact: bool) -> dict[str, Any]:
         case list():
             return {"arrayValue": {"values": [_json_any(item, exact=exact) for item in value]}}
         case dict():
-            return {"kvlistValue": {"values": _json_pairs(value, exact=exact)}}
+            return {"kvlistValue": {"values": _jsonpairs_of(value, exact=exact)}}
         case None:
             return {}
 

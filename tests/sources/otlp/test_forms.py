@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
-from tests.sources.otlp.bodies import SentEvent, SentSpan, at, event, line, logs, logs_json, metrics, own, traces, traces_json
+from tests.sources.otlp.bodies import SentEvent, SentSpan, at, event, line, logs, logs_json, metrics, own, pairs_of, traces, traces_json
 from tracekit.model import Problem, Span
 from tracekit.sources.otlp import (
     decode_protobuf,
@@ -84,6 +84,37 @@ def test_a_protobuf_body_that_begins_like_json_is_read_as_protobuf() -> None:
 def test_a_protobuf_body_with_an_attribute_that_is_no_text_is_a_problem() -> None:
     body = traces(own("interaction", 1, 0, 9, {"note": "abcd"})).replace(b"abcd", b"ab\xff\xfe")
     assert [problem.reason for problem in problems(read(body))] == ["not OTLP"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "é", "gen_ai.usage.input_tokens", "n" * 127, "n" * 128]), values), max_size=8))
+def test_an_attribute_reads_the_same_when_its_name_was_seen_before(pairs: list[tuple[str, Any]]) -> None:
+    from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+
+    from tracekit.sources.otlp.messages import attributes_of, value_of
+
+    raw = [bytes(pair.SerializeToString()) for pair in pairs_of(dict(pairs))]
+    library = {pair.key: value_of(pair.value) for pair in map(KeyValue.FromString, raw)}
+    assert attributes_of(raw) == {name: value for name, value in library.items() if value is not None}
+    assert attributes_of(raw) == attributes_of(raw)
+
+
+@given(st.binary(max_size=40))
+def test_bytes_that_are_no_attribute_are_told(noise: bytes) -> None:
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped, unused-ignore]
+    from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+
+    from tracekit.sources.otlp.messages import attributes_of, value_of
+
+    known = bytes(KeyValue(key="a").SerializeToString())
+    for raw in (noise, known + noise, known + b"\x12" + bytes([len(noise)]) + noise):
+        try:
+            pair = KeyValue.FromString(raw)
+        except DecodeError:
+            with pytest.raises(DecodeError):
+                attributes_of([known, raw])
+        else:
+            value = value_of(pair.value)
+            assert repr(attributes_of([known, raw])) == repr({} if value is None else {pair.key: value})
 
 
 def test_a_body_reads_the_same_in_protobuf_and_in_json() -> None:

@@ -33,7 +33,20 @@ _KNOWN_MOST: Final = 20_000
 _KNOWN_LONGEST: Final = 200
 """Bytes of an attribute that is remembered: longer ones seldom come twice."""
 
+_NAMES_MOST: Final = 10_000
+_NAME: Final = 0x0A
+"""Before the name of an attribute: field 1, text."""
+_VALUE: Final = 0x12
+"""Before the value of an attribute: field 2, a message."""
+_TEXT: Final = 0x0A
+"""Before text: field 1."""
+_INTEGER: Final = 0x18
+"""Before a whole number: field 3."""
+_MORE: Final = 0x80
+
 _known: dict[bytes, tuple[str, Value | None]] = {}
+_names: dict[bytes, str] = {}
+"""Names of attributes by their bytes."""
 
 
 def _with_raw_attributes() -> DescriptorPool:
@@ -79,13 +92,40 @@ def attributes_of(pairs: Iterable[bytes]) -> dict[str, Value]:
 
 
 def _attribute(raw: bytes) -> tuple[str, Value | None]:
-    pair = KeyValue.FromString(raw)
-    attribute = sys.intern(pair.key), value_of(pair.value)
+    attribute = _plain(raw) or _any(raw)
     if len(raw) <= _KNOWN_LONGEST:
         if len(_known) >= _KNOWN_MOST:
             _known.clear()
         _known[raw] = attribute
     return attribute
+
+
+def _any(raw: bytes) -> tuple[str, Value | None]:
+    pair = KeyValue.FromString(raw)
+    name = sys.intern(pair.key)
+    spelled = name.encode()
+    if len(spelled) < _MORE and len(_names) < _NAMES_MOST:
+        # Found again only where an attribute begins with its name, as every encoder writes it.
+        _names[bytes((_NAME, len(spelled))) + spelled] = name
+    return name, value_of(pair.value)
+
+
+def _plain(raw: bytes) -> tuple[str, Value | None] | None:
+    """A short text or a number below two million under a name that came before; None for all else, which the library decodes."""
+    at = raw[1] + 2 if len(raw) > 1 else 0
+    name = _names.get(raw[:at])
+    size = len(raw) - at - 2
+    if name is None or not 1 < size < _MORE or raw[at] != _VALUE or raw[at + 1] != size:
+        return None
+    kind, value = raw[at + 2], raw[at + 3 :]
+    if kind == _TEXT and value[0] == size - 2:
+        try:
+            return name, value[1:].decode()
+        except UnicodeDecodeError:
+            return None
+    if kind == _INTEGER and size <= 4 and value[-1] < _MORE and min(value[:-1], default=_MORE) >= _MORE:  # noqa: PLR2004  (three bytes and the tag)
+        return name, sum((byte & ~_MORE) << 7 * place for place, byte in enumerate(value))
+    return None
 
 
 def value_of(value: AnyValue) -> Value | None:

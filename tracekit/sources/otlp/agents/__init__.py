@@ -74,13 +74,14 @@ def _agent(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator
 
 def _tool(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
     """A tool's execution, its call to an MCP server, or both: a call outside of any tool's span is the execution too."""
-    tool = next((above for above in node.upward() if above.role is Role.TOOL), None)
-    if node.role is Role.MCP_CLIENT and tool is not None:
+    is_call = node.role is Role.MCP_CLIENT
+    tool = next((above for above in node.upward() if above.role is Role.TOOL), None) if is_call else None
+    if tool is not None:
         yield _span(node, forest, Boundary.MCP_CALL, tool.key, content)._replace(key=tool.key)
         return
     request = forest.request_of(node)
     yield _span(node, forest, Boundary.TOOL_EXECUTION, request.key if request else None, content)
-    if node.role is Role.MCP_CLIENT or node.sighting.is_mcp:
+    if is_call or node.sighting.is_mcp:
         yield _span(node, forest, Boundary.MCP_CALL, node.key, {})
 
 
@@ -97,7 +98,7 @@ def _span(node: Node, forest: Forest, boundary: Boundary, parent: str | None, mo
         agent_id=node.subagent.key if node.subagent is not None else None,
         parent_key=parent,
         status=_status(node),
-        attributes={**node.sighting.attributes, **more},
+        attributes={**node.sighting.attributes, **more} if more else node.sighting.attributes,
         events=kept_events(record.events) if record.events else (),
         position=record.place.position,
     )

@@ -34,6 +34,18 @@ _REQUEST: Final = (
     (semconv.STOP_REASON, "gen_ai.response.finish_reasons"),
 )
 """What of a request is told as it stands."""
+_USAGE: Final = (
+    (semconv.OUTPUT_TOKENS, ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")),
+    (semconv.CACHE_READ_TOKENS, ("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens")),
+    (
+        semconv.CACHE_WRITE_TOKENS,
+        (
+            "gen_ai.usage.cache_write.input_tokens",
+            "gen_ai.usage.cache_creation.input_tokens",
+            "gen_ai.usage.cache_creation_input_tokens",
+        ),
+    ),
+)
 
 
 def sight(record: SpanRecord) -> Sighting | None:
@@ -70,29 +82,21 @@ def request(record: SpanRecord, *, key: str | None = None) -> Sighting:
     return Sighting(Role.REQUEST, str(model), key or (None if response is None else str(response)), attributes)
 
 
-def usage(own: Attributes) -> dict[str, Value]:
+def usage(own: Attributes) -> dict[str, int]:
     """The tokens. `gen_ai.usage.input_tokens` counts the cached ones too, ours do not."""
-    read = integer(own, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens")
-    write = integer(
-        own,
-        "gen_ai.usage.cache_write.input_tokens",
-        "gen_ai.usage.cache_creation.input_tokens",
-        "gen_ai.usage.cache_creation_input_tokens",
-    )
-    return present(
-        (
-            (semconv.INPUT_TOKENS, uncached(integer(own, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"), read, write)),
-            (semconv.OUTPUT_TOKENS, integer(own, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens")),
-            (semconv.CACHE_READ_TOKENS, read),
-            (semconv.CACHE_WRITE_TOKENS, write),
-        ),
-    )
+    found: dict[str, int] = {}
+    for ours, theirs in _USAGE:
+        count = integer(own, *theirs)
+        if count is not None:
+            found[ours] = count
+    total = integer(own, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
+    if total is not None:
+        found[semconv.INPUT_TOKENS] = uncached(total, found.get(semconv.CACHE_READ_TOKENS), found.get(semconv.CACHE_WRITE_TOKENS))
+    return found
 
 
-def uncached(total: int | None, read: int | None, write: int | None) -> int | None:
+def uncached(total: int, read: int | None, write: int | None) -> int:
     """The input tokens that no cache gave or took. A total below its parts was uncached to begin with, as some senders count."""
-    if total is None:
-        return None
     rest = total - (read or 0) - (write or 0)
     return rest if rest >= 0 else total
 
@@ -108,10 +112,13 @@ def tool(record: SpanRecord) -> Sighting:
     own = record.attributes
     call = text(own, "gen_ai.tool.call.id")
     name = text(own, "gen_ai.tool.name") or record.name.removeprefix("execute_tool").strip()
-    arguments, result = text(own, "gen_ai.tool.call.arguments"), text(own, "gen_ai.tool.call.result")
-    attributes = present([(semconv.TOOL_NAME, name), (semconv.TOOL_CALL_ID, call)]) | measures(arguments, result) | failure(record)
+    attributes = present(((semconv.TOOL_NAME, name), (semconv.TOOL_CALL_ID, call)))
+    attributes |= measures(text(own, "gen_ai.tool.call.arguments"), text(own, "gen_ai.tool.call.result"))
+    attributes |= failure(record)
     is_mcp = "mcp.method.name" in own
-    return Sighting(Role.TOOL, name, call, attributes | (_mcp(own) if is_mcp else {}), is_mcp=is_mcp)
+    if is_mcp:
+        attributes |= _mcp(own)
+    return Sighting(Role.TOOL, name, call, attributes, is_mcp=is_mcp)
 
 
 def measures(arguments: str | None, result: str | None) -> dict[str, Value]:

@@ -46,11 +46,12 @@ def _request(record: SpanRecord) -> Sighting:
 
 
 def _usage(own: Attributes) -> dict[str, Value]:
+    total = integer(own, "llm.token_count.prompt")
     read = integer(own, "llm.token_count.prompt_details.cache_read")
     write = integer(own, "llm.token_count.prompt_details.cache_write")
     return present(
         (
-            (semconv.INPUT_TOKENS, genai.uncached(integer(own, "llm.token_count.prompt"), read, write)),
+            (semconv.INPUT_TOKENS, None if total is None else genai.uncached(total, read, write)),
             (semconv.OUTPUT_TOKENS, integer(own, "llm.token_count.completion")),
             (semconv.CACHE_READ_TOKENS, read),
             (semconv.CACHE_WRITE_TOKENS, write),
