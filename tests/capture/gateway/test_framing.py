@@ -5,6 +5,7 @@ import gzip
 import json
 import struct
 import sys
+import time
 import zlib
 from itertools import pairwise
 from types import ModuleType
@@ -224,3 +225,16 @@ def _see(deltas: list[dict[str, Any]], separators: tuple[str, str], *, is_ascii:
         parsed.take(Frame("content_block_delta", b'{"first":1,' + written[1:]), 2)
     for seen, known in zip(glanced.blocks.values(), parsed.blocks.values(), strict=True):
         assert (seen.size, "".join(seen.pieces or [])) == (known.size, "".join(known.pieces or []))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_very_large_event_is_put_together_without_looking_at_it_again_and_again(end: bytes) -> None:
+    piece, framing = b"x" * 65_536, SseFraming()
+    began = time.process_time()
+    list(framing.feed(b"event: big" + end + b"data: "))
+    for _ in range(600):
+        assert list(framing.feed(piece)) == []
+    (found,) = framing.feed(end + end)
+    assert (found.name, len(found.data)) == ("big", 600 * len(piece))
+    # Quadratic work would take minutes.
+    assert time.process_time() - began < 10

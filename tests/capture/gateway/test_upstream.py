@@ -177,12 +177,12 @@ def test_a_proxy_that_makes_no_tunnel_is_told(tmp_path: Path, status: int | None
 )
 def test_no_proxy_names_hosts_that_are_asked_directly(no_proxy: str, *, is_used: bool) -> None:
     upstream = Upstream("https://api.anthropic.com", environment={"HTTPS_PROXY": "proxy.example:3128", "no_proxy": no_proxy})
-    assert (str(upstream.proxy()) if upstream.proxy() else None) == ("http://proxy.example:3128" if is_used else None)
+    assert (str(upstream.proxy) if upstream.proxy else None) == ("http://proxy.example:3128" if is_used else None)
 
 
 def test_each_scheme_has_a_proxy_of_its_own() -> None:
-    assert Upstream("http://llm.example", environment={"HTTPS_PROXY": "http://p:1"}).proxy() is None
-    assert str(Upstream("http://llm.example", environment={"HTTP_PROXY": "http://p:1"}).proxy()) == "http://p:1"
+    assert Upstream("http://llm.example", environment={"HTTPS_PROXY": "http://p:1"}).proxy is None
+    assert str(Upstream("http://llm.example", environment={"HTTP_PROXY": "http://p:1"}).proxy) == "http://p:1"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final
-from uuid import uuid4
+
+from tracekit.capture.gateway.naming import fresh
 
 _KEPT: Final = 512
 """Failed requests that may still be tried again."""
@@ -25,7 +26,7 @@ class Chain:
 
     first_ns: int
     attempts: int = 1
-    key: str = field(default_factory=lambda: f"request:{uuid4()}")
+    key: str = field(default_factory=lambda: fresh("request"))
 
 
 class Chains:

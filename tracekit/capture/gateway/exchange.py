@@ -8,7 +8,6 @@ failed leaves no model request, and its `parent_key` is what all attempts of one
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-from uuid import uuid4
 
 from tracekit.capture.gateway import answer
 from tracekit.capture.gateway.asked import AGENT_HEADER, CHAT, Asked, Form, read, session_of
@@ -18,6 +17,7 @@ from tracekit.capture.gateway.chains import Chain, Chains
 from tracekit.capture.gateway.failure import Failure
 from tracekit.capture.gateway.message import Block, Response
 from tracekit.capture.gateway.moments import Moments
+from tracekit.capture.gateway.naming import fresh
 from tracekit.capture.gateway.recorder import Recorder
 from tracekit.capture.gateway.recording import Ending
 from tracekit.model import NO_ATTRIBUTES, Boundary, Source, Span, Status, Value, semconv
@@ -70,7 +70,7 @@ class ModelExchange:
         self._recorder = recorder
         self._memory = memory
         self._content = content
-        self._opened_as = f"exchange:{uuid4()}"
+        self._opened_as = fresh("exchange")
         self._agent_id = headers.get(AGENT_HEADER)
         self._session_id = session_of(headers, "", began_ns)
         self._moments = Moments()

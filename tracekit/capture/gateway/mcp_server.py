@@ -4,13 +4,13 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
-from uuid import uuid4
 
 import orjson
 
 from tracekit.capture.gateway.asked import no_session
 from tracekit.capture.gateway.calls import Caller, Calls
 from tracekit.capture.gateway.fields import Object, as_list, as_object, inner, text
+from tracekit.capture.gateway.naming import fresh
 from tracekit.capture.gateway.upstream import Upstream
 from tracekit.model import NO_ATTRIBUTES, Boundary, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text, mask_secrets
@@ -107,7 +107,7 @@ class McpServer:
             orjson.dumps(rpc_id),
             at_ns,
             caller,
-            key=use_id if use_id and boundary is Boundary.MCP_CALL else f"exchange:{uuid4()}",
+            key=use_id if use_id and boundary is Boundary.MCP_CALL else fresh("exchange"),
             parent_key=(use_id or None) if boundary is Boundary.MCP_CALL else caller.session_id,
             attributes=self._attributes(method, rpc_id, params, session),
             said=params.get("arguments") if content else None,

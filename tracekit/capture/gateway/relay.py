@@ -50,10 +50,10 @@ async def _exchange(
         answer = await session.request(
             request.method,
             target.url,
-            headers=request_headers(request.headers.items(), decoded=decoded),
+            headers=request_headers(request.headers, decoded=decoded),
             data=None if upload is None else upload.pieces(),
             allow_redirects=False,
-            proxy=target.upstream.proxy(),
+            proxy=target.upstream.proxy,
             ssl=target.upstream.trust if target.upstream.is_secure else True,
             trace_request_ctx=recording,
         )
@@ -69,7 +69,7 @@ async def _exchange(
 
 async def _give_back(request: web.Request, answer: aiohttp.ClientResponse, recording: Guarded) -> web.StreamResponse:
     answered_ns = now_ns()
-    response = Relayed(answer.status, answer.reason, answer.headers.items())
+    response = Relayed(answer.status, answer.reason, answer.headers)
     try:
         await response.prepare(request)
         recording.answered(answer.status, answer.headers, answered_ns)

@@ -26,6 +26,8 @@ class SseFraming:
 
     def __init__(self) -> None:
         self._rest = bytearray()
+        self._returns = False
+        """Some line ended with a carriage return."""
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
         """The events that this piece completes.
@@ -33,56 +35,73 @@ class SseFraming:
         Raises:
             Unreadable: Where what is in the stream is no event, for all that is known of it.
         """
-        text, searched = self._with_rest(piece)
-        begin = 0
-        # Nearly all servers end lines with one newline, which is found fastest.
-        find = _with_returns if b"\r" in text else _with_newlines
-        while (end := find(text, searched)) is not None:
-            frame = _frame(bytes(text[begin : end[0]]))
-            begin = searched = end[1]
-            if frame is not None:
-                yield frame
-        if text is self._rest:
-            del self._rest[:begin]
+        self._returns = self._returns or b"\r" in piece
+        if self._returns:
+            yield from self._with_returns(piece)
         else:
-            self._rest += text[begin:]
+            yield from self._with_newlines(piece)
         if len(self._rest) > _LARGEST:
             raise Unreadable("an event without an end")
 
-    def _with_rest(self, piece: bytes) -> tuple[bytes | bytearray, int]:
-        """The piece behind what was left over, and where an end may be that has not been looked for yet."""
-        if not self._rest:
-            return piece, 0
+    def _with_newlines(self, piece: bytes) -> Iterator[Frame]:
+        """Nearly all servers end lines with one newline: what has come before is put together with one event's end at most."""
+        begin = 0
+        if self._rest:
+            begin = _end_behind(self._rest, piece)
+            if begin < 0:
+                self._rest += piece
+                return
+            text = bytes(self._rest) + piece[:begin]
+            self._rest.clear()
+            yield from _frame(text)
+        while (found := _usual(piece, begin)) is not None:
+            frame, begin = found
+            yield frame
+        while (end := _end(piece, begin)) >= 0:
+            yield from _frame(piece[begin:end])
+            begin = end
+        self._rest += piece[begin:]
+
+    def _with_returns(self, piece: bytes) -> Iterator[Frame]:
         searched = max(0, len(self._rest) - 3)
         self._rest += piece
-        return self._rest, searched
+        begin = 0
+        while (found := _END.search(self._rest, searched)) is not None:
+            text = bytes(self._rest[begin : found.start()])
+            begin = searched = found.end()
+            yield from _frame(text)
+        del self._rest[:begin]
 
 
-def _with_newlines(text: bytes | bytearray, start: int) -> tuple[int, int] | None:
+def _usual(text: bytes, begin: int) -> tuple[Frame, int] | None:
+    """The event that begins here, and where the next one does, if it looks as nearly all do: a line with its name and one of data."""
+    first = text.find(b"\n", begin)
+    second = text.find(b"\n", first + 1)
+    if first < 0 or second < 0 or not text.startswith(b"\n", second + 1):
+        return None
+    if not text.startswith(b"event: ", begin) or not text.startswith(b"data: ", first + 1):
+        return None
+    return Frame(text[begin + 7 : first].decode("utf-8", "replace"), text[first + 7 : second]), second + 2
+
+
+def _end_behind(rest: bytearray, piece: bytes) -> int:
+    """Where in a piece the event ends that began before it; -1 where it does not end there."""
+    return 1 if rest.endswith(b"\n") and piece.startswith(b"\n") else _end(piece, 0)
+
+
+def _end(text: bytes, start: int) -> int:
+    """Behind the first empty line; -1 without one."""
     # One byte is looked for ten times as fast as two.
     found = text.find(b"\n", start)
     while found >= 0:
         if text.startswith(b"\n", found + 1):
-            return found, found + 2
+            return found + 2
         found = text.find(b"\n", found + 1)
-    return None
+    return -1
 
 
-def _with_returns(text: bytes | bytearray, start: int) -> tuple[int, int] | None:
-    found = _END.search(text, start)
-    return None if found is None else found.span()
-
-
-def _frame(text: bytes) -> Frame | None:
-    # What nearly all events of the Messages API look like.
-    if text.startswith(b"event: "):
-        end = text.find(b"\n")
-        if text.startswith(b"data: ", end + 1) and text.find(b"\n", end + 1) < 0 and text.find(b"\r") < 0:
-            return Frame(text[7:end].decode("utf-8", "replace"), text[end + 7 :])
-    return _any_frame(text)
-
-
-def _any_frame(text: bytes) -> Frame | None:
+def _frame(text: bytes) -> Iterator[Frame]:
+    """The event in a text, if there is one."""
     name, data, is_comment, has_id = "", list[bytes](), False, False
     for line in text.splitlines():
         field, _, value = line.partition(b":")
@@ -96,5 +115,6 @@ def _any_frame(text: bytes) -> Frame | None:
         elif not field and line:
             is_comment = True
     if data or name or has_id:
-        return Frame(name, b"\n".join(data), has_id)
-    return Frame(":", b"") if is_comment else None
+        yield Frame(name, b"\n".join(data), has_id)
+    elif is_comment:
+        yield Frame(":", b"")

@@ -1,7 +1,6 @@
 """A request's body on its way: passed on as it comes, and kept beside that, so that it can be read when it is whole."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator
 from typing import Final
 
@@ -19,7 +18,7 @@ class Upload:
     def __init__(self, content: StreamReader, recording: Guarded) -> None:
         self._content = content
         self._recording = recording
-        self._waiting: deque[bytes] = deque()
+        self._waiting: list[bytes] = []
         self._ahead = 0
         self._kept: list[bytes] | None = [] if recording.is_wanted else None
         self._size = 0
@@ -37,12 +36,14 @@ class Upload:
     async def pieces(self) -> AsyncGenerator[bytes]:
         """The body, piece by piece."""
         while self._waiting or not self._is_over:
-            while self._waiting:
-                piece = self._waiting.popleft()
-                self._ahead -= len(piece)
+            if self._waiting:
+                # Together, where several have come: each write is a call of the system.
+                pieces = b"".join(self._waiting)
+                self._waiting.clear()
+                self._ahead -= len(pieces)
                 self._room.set()
-                yield piece
-            if not self._is_over:
+                yield pieces
+            if not self._waiting and not self._is_over:
                 self._more.clear()
                 await self._more.wait()
         if self._error is not None:

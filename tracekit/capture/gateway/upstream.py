@@ -67,6 +67,7 @@ class Upstream:
         """The address of a path that the server itself gave, which leaves the base URL's own path out."""
         return URL(f"{self.origin}{target}", encoded=True)
 
+    @cached_property
     def proxy(self) -> URL | None:
         """The proxy that the environment asks for."""
         base = URL(self.base_url)
