@@ -6,7 +6,7 @@ from typing import Final
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
 from tracekit.sources.otlp.agents import anthropic_sdk, genai, openinference
 from tracekit.sources.otlp.agents.forest import Forest, Node
-from tracekit.sources.otlp.agents.sighting import Role, Sighting
+from tracekit.sources.otlp.agents.sighting import AGENT, MCP_CLIENT, MCP_SERVER, REQUEST, TOOL, Sighting
 from tracekit.sources.otlp.content import kept_events, span_content
 from tracekit.sources.otlp.records import STATUS_ERROR, STATUS_OK, Place, SpanRecord, SpanRef
 
@@ -18,6 +18,11 @@ _DIALECTS: Final = (anthropic_sdk.sight, openinference.sight, genai.sight)
 _CANCELLED: Final = frozenset(
     {"CancelledError", "asyncio.exceptions.CancelledError", "asyncio.CancelledError", "KeyboardInterrupt", "AbortError"}
 )
+# As in `sighting`: these are looked up for every span.
+_OTEL: Final = Source.OTEL
+_MODEL_REQUEST: Final = Boundary.MODEL_REQUEST
+_TOOL_EXECUTION: Final = Boundary.TOOL_EXECUTION
+_UNSET: Final = Status.UNSET
 _STATUS: Final = {STATUS_OK: Status.OK, STATUS_ERROR: Status.ERROR}
 
 
@@ -49,16 +54,15 @@ def _sight(record: SpanRecord) -> Sighting | None:
 
 
 def _spans(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
-    match node.role:
-        case Role.AGENT:
-            yield from _agent(node, forest, content)
-        case Role.REQUEST:
-            agent = node.agent
-            yield _span(node, forest, Boundary.MODEL_REQUEST, agent.key if agent else None, content)
-        case Role.TOOL | Role.MCP_CLIENT:
-            yield from _tool(node, forest, content)
-        case Role.MCP_SERVER:
-            yield _span(node, forest, Boundary.MCP_CALL, None, content)
+    if node.role is REQUEST:
+        agent = node.agent
+        yield _span(node, forest, _MODEL_REQUEST, agent.key if agent else None, content)
+    elif node.role is AGENT:
+        yield from _agent(node, forest, content)
+    elif node.role is MCP_SERVER:
+        yield _span(node, forest, Boundary.MCP_CALL, None, content)
+    else:
+        yield from _tool(node, forest, content)
 
 
 def _agent(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
@@ -67,20 +71,20 @@ def _agent(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator
         kind = "prompt" if node.sighting.attributes else "implicit"
         yield _span(node, forest, Boundary.TURN, forest.session_of(node.record), {**content, semconv.TURN_KIND: kind})
         return
-    above = next((above for above in node.upward() if above.role in {Role.TOOL, Role.MCP_CLIENT, Role.AGENT}), None)
+    above = next((above for above in node.upward() if above.role in {TOOL, MCP_CLIENT, AGENT}), None)
     yield _span(node, forest, Boundary.SUBAGENT, above.key if above else None, content)
     yield _span(node, forest, Boundary.TURN, node.key, {semconv.TURN_KIND: "agent"})
 
 
 def _tool(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[Span]:
     """A tool's execution, its call to an MCP server, or both: a call outside of any tool's span is the execution too."""
-    is_call = node.role is Role.MCP_CLIENT
-    tool = next((above for above in node.upward() if above.role is Role.TOOL), None) if is_call else None
+    is_call = node.role is MCP_CLIENT
+    tool = next((above for above in node.upward() if above.role is TOOL), None) if is_call else None
     if tool is not None:
         yield _span(node, forest, Boundary.MCP_CALL, tool.key, content)._replace(key=tool.key)
         return
     request = forest.request_of(node)
-    yield _span(node, forest, Boundary.TOOL_EXECUTION, request.key if request else None, content)
+    yield _span(node, forest, _TOOL_EXECUTION, request.key if request else None, content)
     if is_call or node.sighting.is_mcp:
         yield _span(node, forest, Boundary.MCP_CALL, node.key, {})
 
@@ -88,7 +92,7 @@ def _tool(node: Node, forest: Forest, content: Mapping[str, Value]) -> Iterator[
 def _span(node: Node, forest: Forest, boundary: Boundary, parent: str | None, more: Mapping[str, Value]) -> Span:
     record = node.record
     return Span(
-        Source.OTEL,
+        _OTEL,
         forest.session_of(record),
         boundary,
         node.key,
@@ -107,4 +111,4 @@ def _span(node: Node, forest: Forest, boundary: Boundary, parent: str | None, mo
 def _status(node: Node) -> Status:
     if node.sighting.attributes.get(semconv.ERROR_TYPE) in _CANCELLED:
         return Status.CANCELLED
-    return _STATUS.get(node.record.status, Status.UNSET)
+    return _STATUS.get(node.record.status, _UNSET)

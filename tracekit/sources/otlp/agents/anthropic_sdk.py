@@ -4,7 +4,7 @@ from typing import Final
 
 from tracekit.model import Value, semconv
 from tracekit.sources.otlp.agents import genai
-from tracekit.sources.otlp.agents.sighting import Role, Sighting
+from tracekit.sources.otlp.agents.sighting import REQUEST, Sighting
 from tracekit.sources.otlp.records import STATUS_ERROR, SpanRecord
 from tracekit.sources.otlp.values import integer, present, text
 
@@ -17,7 +17,7 @@ def sight(record: SpanRecord) -> Sighting | None:
     if not record.scope.startswith(_SCOPE):
         return None
     found = genai.sight(record)
-    return _request(record) if found is not None and found.role is Role.REQUEST else found
+    return _request(record) if found is not None and found.role is REQUEST else found
 
 
 def _request(record: SpanRecord) -> Sighting:

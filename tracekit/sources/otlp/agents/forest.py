@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tracekit.sources.otlp.agents.sighting import Role, Sighting
+from tracekit.sources.otlp.agents.sighting import AGENT, MCP_CLIENT, MCP_SERVER, REQUEST, TOOL, Role, Sighting
 from tracekit.sources.otlp.records import SpanRecord
 from tracekit.sources.otlp.values import text
 
@@ -139,11 +139,11 @@ class Forest:
 
     def _stand_in_for_turns(self) -> None:
         """Where no span is an agent's, the outermost span around the requests is their turn: a chain, a web request, a job."""
-        alone = (node for node in self.nodes if node.agent is None and node.role is Role.REQUEST)
+        alone = (node for node in self.nodes if node.agent is None and node.role is REQUEST)
         outermost = {above[-1].span_id: above[-1] for node in alone if (above := self._ancestors(node.record))}
         planted = [record for span, record in outermost.items() if span not in self._nodes]
         for record in planted:
-            self._plant(record, Sighting(Role.AGENT, record.name))
+            self._plant(record, Sighting(AGENT, record.name))
         if planted:
             self._link()
 
@@ -153,8 +153,8 @@ class Forest:
             outer = node.above
             if outer is None:
                 continue
-            if node.role is Role.MCP_SERVER:
-                node.doubled = outer.role in {Role.TOOL, Role.MCP_CLIENT}
+            if node.role is MCP_SERVER:
+                node.doubled = outer.role in {TOOL, MCP_CLIENT}
             elif _is_same_thing(outer, node):
                 outer.doubled = True
                 if node.sighting.key is None:
@@ -165,7 +165,7 @@ class Forest:
             host = self._records.get(span)
             for record in (host, *self._ancestors(host)) if host is not None else ():
                 node = self._nodes.get(record.span_id)
-                if node is not None and node.role is Role.AGENT and self.session_of(record) == session:
+                if node is not None and node.role is AGENT and self.session_of(record) == session:
                     node.doubled = True
 
     def _pass_over_doubles(self) -> None:
@@ -178,7 +178,7 @@ class Forest:
 
     def _index_requests(self) -> None:
         for node in self.nodes:
-            if node.role is not Role.REQUEST or node.doubled:
+            if node.role is not REQUEST or node.doubled:
                 continue
             agent = node.agent
             self._requests.setdefault(agent.record.span_id if agent else None, []).append(node)
@@ -194,8 +194,8 @@ class Forest:
         named = self._callers.get(tool.key)
         if named is not None:
             return named
-        inside = next((node for node in tool.upward() if node.role is Role.REQUEST or node.role is Role.AGENT), None)
-        if inside is not None and inside.role is Role.REQUEST:
+        inside = next((node for node in tool.upward() if node.role is REQUEST or node.role is AGENT), None)
+        if inside is not None and inside.role is REQUEST:
             return inside
         requests = self._requests.get(inside.record.span_id if inside else None, [])
         before = bisect_right(requests, tool.record.start_ns, key=lambda node: node.record.start_ns)
@@ -235,11 +235,11 @@ def _standing(node: Node, above: Node | None) -> tuple[Node | None, Node | None]
     """The agent that a node stands in and its sub-agent, once the node above has its own."""
     if above is None:
         return None, None
-    agent = above if above.role is Role.AGENT else above.agent
-    return agent, node if node.role is Role.AGENT and agent is not None else above.subagent
+    agent = above if above.role is AGENT else above.agent
+    return agent, node if node.role is AGENT and agent is not None else above.subagent
 
 
 def _is_same_thing(outer: Node, inner: Node) -> bool:
     if outer.role is not inner.role:
         return False
-    return outer.role is Role.REQUEST or (outer.role in {Role.TOOL, Role.MCP_CLIENT} and outer.sighting.name == inner.sighting.name)
+    return outer.role is REQUEST or (outer.role in {TOOL, MCP_CLIENT} and outer.sighting.name == inner.sighting.name)

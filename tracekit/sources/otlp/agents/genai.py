@@ -7,18 +7,18 @@ from typing import Final
 
 from tracekit.model import NO_ATTRIBUTES, Value, semconv
 from tracekit.model.redact import error_text
-from tracekit.sources.otlp.agents.sighting import Role, Sighting
+from tracekit.sources.otlp.agents.sighting import AGENT, MCP_CLIENT, MCP_SERVER, REQUEST, TOOL, Role, Sighting
 from tracekit.sources.otlp.records import SERVER, STATUS_ERROR, SpanRecord
 from tracekit.sources.otlp.values import Attributes, integer, number, present, text, texts
 from tracekit.sources.timestamps import SECOND
 
 _ROLES: Final[Mapping[Value, Role]] = {
-    "chat": Role.REQUEST,
-    "generate_content": Role.REQUEST,
-    "text_completion": Role.REQUEST,
-    "execute_tool": Role.TOOL,
-    "invoke_agent": Role.AGENT,
-    "invoke_workflow": Role.AGENT,
+    "chat": REQUEST,
+    "generate_content": REQUEST,
+    "text_completion": REQUEST,
+    "execute_tool": TOOL,
+    "invoke_agent": AGENT,
+    "invoke_workflow": AGENT,
 }
 _MCP_CALL: Final = re.compile(r"(?:MCP send )?tools/call(?: (?P<tool>.+))?")
 """Names of the spans of a call: `tools/call add` by the conventions, `MCP send tools/call add` from the Python SDK's client."""
@@ -54,16 +54,15 @@ def sight(record: SpanRecord) -> Sighting | None:
     call = _MCP_CALL.fullmatch(record.name) if "tools/call" in record.name else None
     if own.get("mcp.method.name") == "tools/call" or call:
         return _mcp_call(record, call["tool"] if call else None)
-    match _ROLES.get(own.get("gen_ai.operation.name", "")):
-        case Role.REQUEST:
-            return request(record)
-        case Role.TOOL:
-            return tool(record)
-        case Role.AGENT:
-            name = text(own, "gen_ai.agent.name", "gen_ai.workflow.name") or ""
-            return Sighting(Role.AGENT, name, attributes=present([(semconv.AGENT_TYPE, name)]) | failure(record))
-        case _:
-            return None
+    role = _ROLES.get(own.get("gen_ai.operation.name", ""))
+    if role is REQUEST:
+        return request(record)
+    if role is TOOL:
+        return tool(record)
+    if role is None:
+        return None
+    name = text(own, "gen_ai.agent.name", "gen_ai.workflow.name") or ""
+    return Sighting(role, name, attributes=present([(semconv.AGENT_TYPE, name)]) | failure(record))
 
 
 def request(record: SpanRecord, *, key: str | None = None) -> Sighting:
@@ -79,7 +78,7 @@ def request(record: SpanRecord, *, key: str | None = None) -> Sighting:
     attributes |= first_chunk(record, semconv.FIRST_BYTE_NS)
     attributes |= failure(record)
     model, response = attributes.get(semconv.REQUEST_MODEL, ""), attributes.get(semconv.RESPONSE_ID)
-    return Sighting(Role.REQUEST, str(model), key or (None if response is None else str(response)), attributes)
+    return Sighting(REQUEST, str(model), key or (None if response is None else str(response)), attributes)
 
 
 def usage(own: Attributes) -> dict[str, int]:
@@ -118,7 +117,7 @@ def tool(record: SpanRecord) -> Sighting:
     is_mcp = "mcp.method.name" in own
     if is_mcp:
         attributes |= _mcp(own)
-    return Sighting(Role.TOOL, name, call, attributes, is_mcp=is_mcp)
+    return Sighting(TOOL, name, call, attributes, is_mcp=is_mcp)
 
 
 def measures(arguments: str | None, result: str | None) -> dict[str, Value]:
@@ -164,7 +163,7 @@ def failure(record: SpanRecord) -> dict[str, Value]:
 def _mcp_call(record: SpanRecord, named: str | None) -> Sighting:
     own = record.attributes
     name = text(own, "gen_ai.tool.name") or named or ""
-    role = Role.MCP_SERVER if record.kind == SERVER else Role.MCP_CLIENT
+    role = MCP_SERVER if record.kind == SERVER else MCP_CLIENT
     attributes = (
         present([(semconv.TOOL_NAME, name), (semconv.TOOL_CALL_ID, text(own, "gen_ai.tool.call.id"))]) | _mcp(own) | failure(record)
     )

@@ -5,7 +5,7 @@ from typing import Final
 
 from tracekit.model import Event, Value, semconv
 from tracekit.sources.otlp.agents import genai
-from tracekit.sources.otlp.agents.sighting import Role, Sighting
+from tracekit.sources.otlp.agents.sighting import AGENT, Sighting
 from tracekit.sources.otlp.records import SpanRecord
 from tracekit.sources.otlp.values import Attributes, integer, number, present, text
 
@@ -22,7 +22,7 @@ def sight(record: SpanRecord) -> Sighting | None:
             return _tool(record)
         case "AGENT":
             name = text(record.attributes, "agent.name", "gen_ai.agent.name", "graph.node.name") or record.name
-            return Sighting(Role.AGENT, name, attributes={semconv.AGENT_TYPE: name} | genai.failure(record))
+            return Sighting(AGENT, name, attributes={semconv.AGENT_TYPE: name} | genai.failure(record))
         case _:
             return None
 

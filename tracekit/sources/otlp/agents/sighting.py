@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tracekit.model import NO_ATTRIBUTES, Value
 
@@ -15,6 +15,14 @@ class Role(StrEnum):
     TOOL = "tool"
     MCP_CLIENT = "mcp client"
     MCP_SERVER = "mcp server"
+
+
+# By themselves, since Python 3.11 looks a member of an enum up for longer than all the rest of a comparison takes.
+AGENT: Final = Role.AGENT
+REQUEST: Final = Role.REQUEST
+TOOL: Final = Role.TOOL
+MCP_CLIENT: Final = Role.MCP_CLIENT
+MCP_SERVER: Final = Role.MCP_SERVER
 
 
 class Sighting(NamedTuple):
