@@ -3,8 +3,8 @@
     python benchmarks/gateway.py [--streams 50] [--rounds 3] [--megabytes 200] [--mitmdump PATH]
 
 Server, gateway and client are processes of their own. Each measure is taken directly, through the gateway, through the gateway on a path
-that it does not record (what its recording costs), and, where a `mitmdump` is found, through mitmproxy as a reverse proxy that streams. All
-take turns within a run, so that a busy machine is busy for all.
+that it does not record (what its recording costs), through a relay in fifteen lines that does nothing else (what aiohttp costs), and, where
+a `mitmdump` is found, through mitmproxy as a reverse proxy that streams. All take turns within a run, so that a busy machine is busy for all.
 
     first byte   from the last byte of a request of 90 kB to the first of the answer, on kept connections, while so many streams go on
     large        one stream of so many megabytes, in deltas of 64 kB; its digest must be the same everywhere
@@ -51,6 +51,34 @@ async def main():
     app = web.Application()
     add_routes(app, upstream=Upstream(sys.argv[1], environment={}), spool=Spool(Path(sys.argv[2]), "gateway"))
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, auto_decompress=False)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+BARE: Final = """
+import asyncio, sys
+import aiohttp
+from aiohttp import web
+
+async def relay(request):
+    session = request.app["session"]
+    headers = {name: request.headers[name] for name in ("Content-Type", "Content-Length") if name in request.headers}
+    async with session.post(sys.argv[1] + request.raw_path, data=request.content.iter_any(), headers=headers) as answer:
+        response = web.StreamResponse(status=answer.status, headers={"Content-Type": answer.headers["Content-Type"]})
+        await response.prepare(request)
+        while piece := await answer.content.readany():
+            await response.write(piece)
+        await response.write_eof()
+        return response
+
+async def main():
+    app = web.Application()
+    app["session"] = aiohttp.ClientSession(auto_decompress=False, connector=aiohttp.TCPConnector(limit=0))
+    app.router.add_route("*", "/{path:.*}", relay)
+    runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     print(runner.addresses[0][1], flush=True)
@@ -244,6 +272,8 @@ def main() -> None:
         with process(sys.executable, __file__, "--serve", str(folder / "truth.json")) as port:
             gateway = stack.enter_context(process(sys.executable, "-c", GATEWAY, f"http://127.0.0.1:{port}", str(folder / "spool")))
             ways = {"direct": (port, "/v1/messages"), "gateway": (gateway, "/v1/messages"), "gateway, unrecorded": (gateway, "/v1/other")}
+            bare = stack.enter_context(process(sys.executable, "-W", "ignore", "-c", BARE, f"http://127.0.0.1:{port}"))
+            ways["bare aiohttp relay"] = (bare, "/v1/messages")
             if chosen.mitmdump:
                 ways["mitmproxy"] = (stack.enter_context(mitmproxy(chosen.mitmdump, port, folder)), "/v1/messages")
             asyncio.run(measure(ways, chosen))

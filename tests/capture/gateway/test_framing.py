@@ -29,6 +29,10 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[begin:end] for begin, end in pairwise(edges)]
 
 
+def seen(frames: list[Frame]) -> list[tuple[str, bytes, bool]]:
+    return [(frame.name, frame.data, frame.has_id) for frame in frames]
+
+
 CUTS = st.lists(st.integers(0, 10_000), max_size=12)
 LINES = st.text(st.characters(categories=("L", "N", "P", "S", "Zs")), max_size=20)
 
@@ -44,15 +48,21 @@ def test_events_come_out_as_they_went_in_wherever_they_are_cut(events: list[tupl
     ).encode()
     framing = SseFraming()
     found = [frame for piece in pieces(written, cuts) for frame in framing.feed(piece)]
-    assert found == [Frame(name, "\n".join(lines).encode()) for name, lines in events]
+    assert seen(found) == [(name, "\n".join(lines).encode(), False) for name, lines in events]
 
 
 def test_what_is_no_event_is_none() -> None:
     framing = SseFraming()
-    assert list(framing.feed(b"\n\n\nretry: 3\n\n: comment\n\nid: 7\ndata:x\n\ndata: unfinished\n")) == [
-        Frame(":", b""),
-        Frame("", b"x", has_id=True),
-    ]
+    found = list(framing.feed(b"\n\n\nretry: 3\n\n: comment\n\nid: 7\ndata:x\n\ndata: unfinished\n"))
+    assert seen(found) == [(":", b"", False), ("", b"x", True)]
+
+
+@given(CUTS)
+def test_line_ends_may_change_in_the_middle(cuts: list[int]) -> None:
+    written = b"event: a\ndata: 1\n\nevent: b\ndata: 2\r\n\r\nevent: c\r\ndata: 3\n\nevent: d\rdata: 4\r\revent: e\ndata: 5\n\n"
+    framing = SseFraming()
+    found = [frame for piece in pieces(written, cuts) for frame in framing.feed(piece)]
+    assert seen(found) == [(name, b"%d" % number, False) for number, name in enumerate("abcde", start=1)]
 
 
 def header(name: str, value: str) -> bytes:
@@ -177,8 +187,8 @@ def test_an_event_without_an_end_is_not_waited_for(monkeypatch: pytest.MonkeyPat
 
 def test_half_a_character_is_read_all_the_same() -> None:
     response = Response(content=True)
-    start = Frame("content_block_start", b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}')
-    half = Frame("content_block_delta", b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\\ud83d"}}')
+    start = Frame.of("content_block_start", b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}')
+    half = Frame.of("content_block_delta", b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\\ud83d"}}')
     for one in (start, half):
         response.take(one, 1)
     assert response.blocks[0].size == 3
@@ -217,12 +227,12 @@ def _see(deltas: list[dict[str, Any]], separators: tuple[str, str], *, is_ascii:
     for index in range(3):
         start = {"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}}
         for response in (glanced, parsed):
-            response.take(Frame("content_block_start", json.dumps(start).encode()), 1)
+            response.take(Frame.of("content_block_start", json.dumps(start).encode()), 1)
     for delta in deltas:
         written = json.dumps(delta, separators=separators, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
-        glanced.take(Frame("content_block_delta", written.replace(b"}}", b"}" + padding.encode() + b"}")), 2)
+        glanced.take(Frame.of("content_block_delta", written.replace(b"}}", b"}" + padding.encode() + b"}")), 2)
         # A field before all others hides the shape, and nothing else.
-        parsed.take(Frame("content_block_delta", b'{"first":1,' + written[1:]), 2)
+        parsed.take(Frame.of("content_block_delta", b'{"first":1,' + written[1:]), 2)
     for seen, known in zip(glanced.blocks.values(), parsed.blocks.values(), strict=True):
         assert (seen.size, "".join(seen.pieces or [])) == (known.size, "".join(known.pieces or []))
 

@@ -82,11 +82,11 @@ def _event(headers: Mapping[str, str], payload: bytes) -> Frame:
             "type": "error",
             "error": {"type": kind, "message": headers.get(":error-message") or text(as_object(parsed(payload)), "message", "Message")},
         }
-        return Frame("error", json.dumps(said).encode())
+        return Frame.of("error", json.dumps(said).encode())
     if headers.get(":event-type") != "chunk":
-        return Frame(headers.get(":event-type", ""), payload)
+        return Frame.of(headers.get(":event-type", ""), payload)
     try:
         data = base64.b64decode(text(as_object(parsed(payload)), "bytes"), validate=True)
     except binascii.Error as error:
         raise Unreadable("a chunk that is no base64") from error
-    return Frame("", data)
+    return Frame.of("", data)

@@ -9,6 +9,7 @@ import aiohttp
 from aiohttp import web
 
 from tracekit.capture.gateway.asked import form_of
+from tracekit.capture.gateway.backlog import Backlog
 from tracekit.capture.gateway.connections import open_session
 from tracekit.capture.gateway.exchange import Memory, ModelExchange
 from tracekit.capture.gateway.mcp import McpExchange
@@ -29,6 +30,7 @@ class Gateway:
     def __init__(self, upstream: Upstream, recorder: Recorder, *, content: bool = False, mcp: Mapping[str, str]) -> None:
         self._upstream = upstream
         self._recorder = recorder
+        self._backlog = Backlog(recorder)
         self._content = content
         self._memory = Memory()
         self._servers = {
@@ -56,6 +58,7 @@ class Gateway:
         """Hold the connections as long as the application runs; at its end, wait for the record to be written."""
         async with open_session() as self._session:
             yield
+        self._backlog.catch_up()
         await asyncio.to_thread(self._recorder.close)
 
     async def stopping(self, _app: web.Application) -> None:
@@ -67,7 +70,7 @@ class Gateway:
         if self._session is None:
             raise web.HTTPServiceUnavailable
         target, found = self._destination(request)
-        recording = Guarded(found, self._recorder)
+        recording = Guarded(found, self._backlog)
         try:
             return await relay(request, target, self._session, recording)
         except asyncio.CancelledError:
@@ -81,13 +84,25 @@ class Gateway:
         if (form := form_of(request.method, path)) is not None:
             record = ModelExchange(form, request.headers, now_ns(), recorder=self._recorder, memory=self._memory, content=self._content)
             return Target(self._upstream, self._upstream.url(target)), record
-        for server in self._servers.values():
-            prefix = f"{_MCP}{server.name}"
-            if path == prefix or path.startswith(f"{prefix}/"):
-                return Target(server.upstream, server.upstream.url(target.removeprefix(prefix))), self._of_mcp(server, request)
-            if target in server.endpoints:
-                return Target(server.upstream, server.upstream.at_origin(target)), self._of_mcp(server, request, endpoint=target)
+        if (server := self._server_at(path)) is not None:
+            own = target.removeprefix(f"{_MCP}{server.name}")
+            return Target(server.upstream, server.upstream.url(own)), self._of_mcp(server, request)
+        if (server := self._server_with(target)) is not None:
+            return Target(server.upstream, server.upstream.at_origin(target)), self._of_mcp(server, request, endpoint=target)
         return Target(self._upstream, self._upstream.url(target)), None
+
+    def _server_at(self, path: str) -> McpServer | None:
+        if not path.startswith(_MCP):
+            return None
+        return self._servers.get(path.removeprefix(_MCP).partition("/")[0])
+
+    def _server_with(self, target: str) -> McpServer | None:
+        """The server that has told its clients to send their requests here."""
+        if not self._servers:
+            return None
+        # It may have told so a moment ago.
+        self._backlog.catch_up()
+        return next((server for server in self._servers.values() if target in server.endpoints), None)
 
     def _of_mcp(self, server: McpServer, request: web.Request, *, endpoint: str = "") -> McpExchange:
         return McpExchange(server, request.headers, endpoint=endpoint, recorder=self._recorder, content=self._content)

@@ -54,7 +54,7 @@ class Block:
         """Add a delta that needs no parsing."""
         self.size += delta.end - delta.begin
         if self.pieces is not None:
-            self.pieces.append(delta.text)
+            self.pieces.append(delta.content)
 
     def attributes(self) -> dict[str, Value]:
         """What is known of it."""
@@ -113,7 +113,7 @@ class Response:
 
     def take(self, frame: Frame, at_ns: int) -> Block | None:
         """Follow an event that arrived; gives the block that it completed."""
-        if frame.name == "content_block_delta" and self._take_delta(frame.data, at_ns):
+        if frame.name == "content_block_delta" and self._take_delta(frame, at_ns):
             return None
         said = as_object(parsed(frame.data))
         name = frame.name or text(said, "type")
@@ -123,18 +123,18 @@ class Response:
             self.last_event_ns = at_ns
         block = self._follow(name, said, at_ns)
         moments = self.moments if block is None else block.moments
-        moments.add_sized(at_ns, name, len(frame.data))
+        moments.add_sized(at_ns, name, frame.size)
         return block if block is not None and block.end_ns == at_ns and name == "content_block_stop" else None
 
-    def _take_delta(self, data: bytes, at_ns: int) -> bool:
+    def _take_delta(self, frame: Frame, at_ns: int) -> bool:
         """Follow a delta, which is what nearly all events are, the short way; gives whether it was one that goes this way."""
-        if (delta := glance(data)) is not None:
+        if (delta := glance(frame)) is not None:
             block = self.blocks.get(delta.block)
             if block is not None:
                 block.take(delta)
         else:
             try:
-                said = orjson.loads(data)
+                said = orjson.loads(frame.data)
                 block = self.blocks[said["index"]]
                 content = said["delta"]
                 block.add(content[_DELTAS[content["type"]]])
@@ -143,7 +143,7 @@ class Response:
         if block is None:
             return False
         self.last_event_ns = at_ns
-        block.moments.add_sized(at_ns, "content_block_delta", len(data))
+        block.moments.add_sized(at_ns, "content_block_delta", frame.size)
         return True
 
     def take_whole(self, said: object) -> bool:

@@ -1,7 +1,6 @@
 """Writes observations to the spool without holding up or failing the traffic: in a thread, and what is lost is counted."""
 
 import logging
-import time
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
@@ -11,8 +10,6 @@ from tracekit.model import Span
 from tracekit.spool import Spool
 
 _LOG: Final = logging.getLogger(__name__)
-_AFTERWARDS_SECONDS: Final = 0.003
-"""How long a record waits, together with those that come meanwhile."""
 _WAITING_AT_MOST: Final = 20_000
 """Observations that may wait for a slow disk; beyond that they are lost, and the agent goes on."""
 
@@ -67,20 +64,8 @@ class Recorder:
             _LOG.warning("%d observations of the gateway are missing in the record; the traffic itself was not touched", self.gaps)
 
     def _work(self) -> None:
-        while self._write_waiting():
-            pass
-
-    def _write_waiting(self) -> bool:
-        """Wait for an observation, write it and those that came meanwhile; gives whether there may be more."""
-        span = self._waiting.get()
-        # Whoever made it has bytes to pass on now, and one processor may have to do for both.
-        time.sleep(_AFTERWARDS_SECONDS)
-        while span is not None:
+        while (span := self._waiting.get()) is not None:
             self._try_to_write(span)
-            if self._waiting.empty():
-                return True
-            span = self._waiting.get()
-        return False
 
     def _try_to_write(self, span: Span) -> None:
         try:

@@ -1,17 +1,15 @@
 """What a recorder is told of one exchange while its bytes pass: the only thing that the relay and the recorders share."""
 
-import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from typing import Final, Protocol
 
+from tracekit.capture.gateway.backlog import Backlog
 from tracekit.capture.gateway.failure import Failure
-from tracekit.capture.gateway.recorder import Recorder
 
 now_ns: Final = time.time_ns
-_A_MOMENT_SECONDS: Final = 0.002
 
 
 class Ending(StrEnum):
@@ -47,15 +45,11 @@ class Recording(Protocol):
 
 
 class Guarded:
-    """A recording that never raises into the traffic, never stands in its way, and may be none at all.
+    """A recording that never raises into the traffic, never stands in its way, and may be none at all."""
 
-    What takes long waits until the bytes that it came with have passed: reading a large request, before its answer has come.
-    """
-
-    def __init__(self, recording: Recording | None, recorder: Recorder) -> None:
+    def __init__(self, recording: Recording | None, backlog: Backlog) -> None:
         self._recording = recording
-        self._recorder = recorder
-        self._waiting: list[Callable[[], None]] = []
+        self._backlog = backlog
 
     @property
     def is_wanted(self) -> bool:
@@ -65,41 +59,25 @@ class Guarded:
     def moment(self, name: str, at_ns: int) -> None:
         """Pass it on."""
         if self._recording is not None:
-            with self._recorder:
-                self._recording.moment(name, at_ns)
+            self._backlog.add(partial(self._recording.moment, name, at_ns))
 
     def asked(self, body: bytes | None, at_ns: int) -> None:
-        """Pass it on in a moment."""
+        """Pass it on."""
         if self._recording is not None:
-            self._later(partial(self._recording.asked, body, at_ns))
+            self._backlog.add(partial(self._recording.asked, body, at_ns))
 
     def answered(self, status: int, headers: Mapping[str, str], at_ns: int) -> None:
-        """Pass it on in a moment."""
+        """Pass it on."""
         if self._recording is not None:
-            self._later(partial(self._recording.answered, status, headers, at_ns))
+            self._backlog.add(partial(self._recording.answered, status, headers, at_ns))
 
     def received(self, chunk: bytes, at_ns: int) -> None:
-        """Pass it on, and before it what has waited."""
-        self._catch_up()
+        """Pass it on."""
         if self._recording is not None:
-            with self._recorder:
-                self._recording.received(chunk, at_ns)
+            self._backlog.add(partial(self._recording.received, chunk, at_ns), len(chunk))
 
     def ended(self, ending: Ending, at_ns: int, failure: Failure | None = None) -> None:
         """Pass it on, once: nothing follows the end."""
-        self._catch_up()
         recording, self._recording = self._recording, None
         if recording is not None:
-            with self._recorder:
-                recording.ended(ending, at_ns, failure)
-
-    def _later(self, call: Callable[[], None]) -> None:
-        if not self._waiting:
-            asyncio.get_running_loop().call_later(_A_MOMENT_SECONDS, self._catch_up)
-        self._waiting.append(call)
-
-    def _catch_up(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for call in waiting:
-            with self._recorder:
-                call()
+            self._backlog.add(partial(recording.ended, ending, at_ns, failure))

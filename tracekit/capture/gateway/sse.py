@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from tracekit.capture.gateway.decoding import Unreadable
 
@@ -16,9 +16,27 @@ class Frame(NamedTuple):
 
     name: str
     """What the stream calls it; empty where it gives it no name; `:` for a comment, by which some servers show that they are alive."""
-    data: bytes
+    text: bytes
+    """Holds its data, from `begin` to `end`: large pieces are not copied only to be looked at."""
+    begin: int
+    end: int
     has_id: bool = False
     """The stream can be resumed behind it."""
+
+    @classmethod
+    def of(cls, name: str, data: bytes, *, has_id: bool = False) -> Self:
+        """An event whose data stands alone."""
+        return cls(name, data, 0, len(data), has_id)
+
+    @property
+    def data(self) -> bytes:
+        """Its data."""
+        return self.text[self.begin : self.end]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its data."""
+        return self.end - self.begin
 
 
 class SseFraming:
@@ -35,29 +53,34 @@ class SseFraming:
         Raises:
             Unreadable: Where what is in the stream is no event, for all that is known of it.
         """
-        self._returns = self._returns or b"\r" in piece
-        if self._returns:
-            yield from self._with_returns(piece)
-        else:
-            yield from self._with_newlines(piece)
+        yield from self._with_returns(piece) if self._returns else self._with_newlines(piece)
         if len(self._rest) > _LARGEST:
             raise Unreadable("an event without an end")
 
     def _with_newlines(self, piece: bytes) -> Iterator[Frame]:
-        """Nearly all servers end lines with one newline: what has come before is put together with one event's end at most."""
+        """Nearly all servers end lines with one newline, and then each byte needs to be touched once."""
         begin = 0
         if self._rest:
             begin = _end_behind(self._rest, piece)
-            if begin < 0:
-                self._rest += piece
+            text = bytes(self._rest) + piece[:begin] if begin >= 0 else b""
+            if begin < 0 or b"\r" in text:
+                yield from self._unless_returns(piece)
                 return
-            text = bytes(self._rest) + piece[:begin]
             self._rest.clear()
             yield from _frame(text)
         while (found := _usual(piece, begin)) is not None:
             frame, begin = found
             yield frame
-        while (end := _end(piece, begin)) >= 0:
+        yield from self._unless_returns(piece[begin:])
+
+    def _unless_returns(self, piece: bytes) -> Iterator[Frame]:
+        """What does not look as usual, or is not complete."""
+        if b"\r" in piece:
+            self._returns = True
+            yield from self._with_returns(piece)
+            return
+        begin = 0
+        while not self._rest and (end := _end(piece, begin)) >= 0:
             yield from _frame(piece[begin:end])
             begin = end
         self._rest += piece[begin:]
@@ -75,13 +98,15 @@ class SseFraming:
 
 def _usual(text: bytes, begin: int) -> tuple[Frame, int] | None:
     """The event that begins here, and where the next one does, if it looks as nearly all do: a line with its name and one of data."""
+    if not text.startswith(b"event: ", begin):
+        return None
     first = text.find(b"\n", begin)
     second = text.find(b"\n", first + 1)
-    if first < 0 or second < 0 or not text.startswith(b"\n", second + 1):
+    if first < 0 or not text.startswith(b"data: ", first + 1) or not text.startswith(b"\n", second + 1):
         return None
-    if not text.startswith(b"event: ", begin) or not text.startswith(b"data: ", first + 1):
+    if second < 0 or text.startswith(b"\r", first - 1) or text.startswith(b"\r", second - 1):
         return None
-    return Frame(text[begin + 7 : first].decode("utf-8", "replace"), text[first + 7 : second]), second + 2
+    return Frame(text[begin + 7 : first].decode("utf-8", "replace"), text, first + 7, second), second + 2
 
 
 def _end_behind(rest: bytearray, piece: bytes) -> int:
@@ -115,6 +140,6 @@ def _frame(text: bytes) -> Iterator[Frame]:
         elif not field and line:
             is_comment = True
     if data or name or has_id:
-        yield Frame(name, b"\n".join(data), has_id)
+        yield Frame.of(name, b"\n".join(data), has_id=has_id)
     elif is_comment:
-        yield Frame(":", b"")
+        yield Frame.of(":", b"")
