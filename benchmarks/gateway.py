@@ -2,12 +2,14 @@
 
     python benchmarks/gateway.py [--streams 50] [--rounds 3] [--megabytes 200] [--mitmdump PATH]
 
-Server, gateway and client are processes of their own. Each measure is taken directly, through the gateway, through the gateway on a path
-that it does not record (what its recording costs), through a relay in fifteen lines that does nothing else (what aiohttp costs), and, where
-a `mitmdump` is found, through mitmproxy as a reverse proxy that streams. All take turns within a run, so that a busy machine is busy for all.
+Server, gateway and client are processes of their own. Each measure is taken directly, through the gateway, through the gateway on a
+path that it does not record (what its recording costs), through a relay in fifteen lines that does nothing else (what aiohttp costs),
+and, where a `mitmdump` is found, through mitmproxy as a reverse proxy that streams. All take turns within a run, so that a busy machine
+is busy for all.
 
     first byte   from the last byte of a request of 90 kB to the first of the answer, on kept connections, while so many streams go on
-    large        one stream of so many megabytes, in deltas of 64 kB; its digest must be the same everywhere
+    large        one stream of so many megabytes, in deltas of 64 kB; its digest must be the same everywhere. Read once by a client that
+                 does nothing, and once by httpx2, which is what the Python SDKs read it by
     small        one stream of deltas of 100 bytes, as fast as it goes: no model is that fast
     event times  arrival as it stands in the spool, beside the moment before the server wrote the event
 """
@@ -31,6 +33,8 @@ import time
 from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path
 from typing import Any, Final, Self
+
+import httpx2
 
 from tracekit.spool import SUFFIX
 
@@ -294,7 +298,22 @@ async def measure(ways: dict[str, tuple[int, str]], chosen: argparse.Namespace) 
         p50, p99 = quantiles(times)
         print(f"  {name:<22} p50 {p50:7.2f}   p99 {p99:7.2f}   added p50 {p50 - direct[0]:6.2f}   added p99 {p99 - direct[1]:6.2f}")
     await throughput("large", ways, chosen.megabytes * MEGABYTE // 65_500)
+    await asyncio.to_thread(as_the_sdks_read, ways, chosen.megabytes * MEGABYTE // 65_500)
     await throughput("small", ways, 100_000)
+
+
+def as_the_sdks_read(ways: dict[str, tuple[int, str]], number: int) -> None:
+    """Read one large stream each way by httpx2, five times, in turns."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    size = 0
+    for _ in range(5):
+        for name, (port, path) in ways.items():
+            began = time.perf_counter()
+            with httpx2.stream("POST", f"http://127.0.0.1:{port}/large/{number}/0{path}", content=REQUEST, timeout=60) as answered:
+                size = sum(map(len, answered.iter_raw()))
+            times[name].append(time.perf_counter() - began)
+    print(f"large, {size / MEGABYTE:.0f} MB, read by httpx2")
+    show_throughput(times, size, number)
 
 
 def quantiles(seconds: list[float]) -> tuple[float, float]:
@@ -317,6 +336,11 @@ async def throughput(kind: str, ways: dict[str, tuple[int, str]], number: int) -
                 if turn == 0:
                     digests.add(await client.digest(f"/{kind}/{number}/0{path}"))
     print(f"{kind}, {size / MEGABYTE:.0f} MB in {number} deltas; {'the same bytes every way' if len(digests) == 1 else 'BYTES DIFFER'}")
+    show_throughput(times, size, number)
+
+
+def show_throughput(times: dict[str, list[float]], size: int, number: int) -> None:
+    """Print what each way carried in a second, and beside the direct one."""
     direct = statistics.median(times["direct"])
     for name, found in times.items():
         took = statistics.median(found)

@@ -62,12 +62,16 @@ class SseFraming:
         begin = 0
         if self._rest:
             begin = _end_behind(self._rest, piece)
-            text = bytes(self._rest) + piece[:begin] if begin >= 0 else b""
-            if begin < 0 or b"\r" in text:
+            text = b"".join((self._rest, memoryview(piece)[:begin])) if begin >= 0 else b""
+            usual = _usual(text, 0)
+            if usual is None and (begin < 0 or b"\r" in text):
                 yield from self._unless_returns(piece)
                 return
             self._rest.clear()
-            yield from _frame(text)
+            if usual is None:
+                yield from _frame(text)
+            else:
+                yield usual[0]
         while (found := _usual(piece, begin)) is not None:
             frame, begin = found
             yield frame

@@ -1,0 +1,1 @@
+"""Spans at every boundary, from inside the agent's own process."""

@@ -1,0 +1,1 @@
+"""The web page: what the store knows, for eyes, live."""
