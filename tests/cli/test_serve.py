@@ -1,11 +1,16 @@
 """`tracekit serve` and `tracekit env`: one server for whoever comes by, found again by what it says of itself."""
 
+import contextlib
+import http.client
+import itertools
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -132,6 +137,40 @@ def test_what_a_killed_server_has_acknowledged_is_loaded_by_the_next_import(tmp_
     spool = tmp_path / "state" / "tracekit" / "spool"
     assert tracekit(["import", str(spool), "--store", str(tmp_path / "store")]) == 0
     assert sessions(tmp_path / "store") == {f"s{number}" for number in range(20)}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_kill_at_any_moment_under_load_loses_nothing_that_was_acknowledged(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  (moments, no secret)
+    store = tmp_path / "store"
+    acknowledged: set[str] = set()
+    numbers = itertools.count()
+
+    def send(url: str) -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                name = f"s{next(numbers)}"
+                if post(f"{url}/hook", HOOK | {"session_id": name}) == 200:
+                    acknowledged.add(name)
+
+    for _ in range(4):
+        # What was killed while it loaded the store is in the way of nobody.
+        with serving("--store", str(store)) as server:
+            before = len(acknowledged)
+            senders = [threading.Thread(target=send, args=(server.url,), daemon=True) for _ in range(4)]
+            for sender in senders:
+                sender.start()
+            eventually(lambda: len(acknowledged) > before)  # noqa: B023  (called at once)
+            time.sleep(chance.uniform(0, 1.5))
+            server.process.kill()
+            server.process.wait(LIMIT)
+            for sender in senders:
+                sender.join(LIMIT)
+    assert tracekit(["import", str(tmp_path / "state" / "tracekit" / "spool"), "--store", str(store)]) == 0
+    with open_store(str(store)) as opened:
+        told = [row["session_id"] for row in opened.rows("SELECT session_id FROM spans WHERE boundary = 'turn'")]
+    assert acknowledged - set(told) == set()
+    assert len(told) == len(set(told))
 
 
 def test_a_token_is_demanded_and_told() -> None:

@@ -64,6 +64,22 @@ def test_any_bytes_pass_as_they_are_both_ways(tmp_path: Path, data: bytes) -> No
     assert hashlib.sha256(done.stdout).hexdigest() == hashlib.sha256(data).hexdigest()
 
 
+def test_a_very_large_message_passes_as_it_is(tmp_path: Path) -> None:
+    size = 200_000_000
+    known, seen = hashlib.sha256(), hashlib.sha256()
+    talk = ["sh", "-c", f"head -c {size} /dev/zero | tr '\\0' x; echo"]
+    words = [sys.executable, "-c", TAP, str(tmp_path / "spool"), *talk]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as tapped:
+        assert tapped.stdout is not None
+        for piece in iter(lambda: os.read(tapped.stdout.fileno(), 1 << 20), b""):
+            seen.update(piece)
+    for _ in range(200):
+        known.update(b"x" * 1_000_000)
+    known.update(b"\n")
+    assert seen.hexdigest() == known.hexdigest()
+    assert tapped.returncode == 0
+
+
 def test_a_message_passes_before_the_next_one_comes(tmp_path: Path) -> None:
     tapped = Tapped(tmp_path, CAT)
     assert tapped.process.stdin is not None

@@ -114,7 +114,7 @@ def test_the_same_body_twice_is_told_once(tmp_path: Path) -> None:
     assert [(row["key"], row["witnesses"]) for row in requests] == [(key(1), "otel"), (key(2), "otel")]
 
 
-def test_a_thousand_small_requests(tmp_path: Path) -> None:
+def test_ten_thousand_small_requests(tmp_path: Path) -> None:
     with serving(Receiver(spool(tmp_path / "spool"))) as served:
 
         def send(numbers: range) -> None:
@@ -127,9 +127,9 @@ def test_a_thousand_small_requests(tmp_path: Path) -> None:
             connection.close()
 
         with ThreadPoolExecutor(10) as senders:
-            list(senders.map(send, [range(start, start + 100) for start in range(0, 1000, 100)]))
-        assert served.receiver.kept["traces"] == 1000
-    assert kept(tmp_path / "spool", tmp_path / "store").keys >= keys(range(1000))
+            list(senders.map(send, [range(start, start + 1_000) for start in range(0, 10_000, 1_000)]))
+        assert served.receiver.kept["traces"] == 10_000
+    assert kept(tmp_path / "spool", tmp_path / "store").keys >= keys(range(10_000))
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused

@@ -1,5 +1,6 @@
-"""The endpoint for HTTP hooks: it answers at once and records beside, in the order in which the hooks came."""
+"""The endpoint for HTTP hooks: it records them in the order in which they came, and answers at once; a disk that hangs holds up no agent."""
 
+import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -18,6 +19,8 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 """An input beyond this is taken and not read."""
 _WAITING: Final = 10_000
 """Inputs that wait for a disk which does not answer."""
+_PATIENCE_SECONDS: Final = 0.05
+"""What is answered has been written, unless that takes longer than this."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +65,8 @@ class Endpoint:
             self.gaps += 1
         else:
             self._waiting += 1
-            self._recorder.submit(self._record, body, at_ns, request.match_info.get("event"))
+            recorded = self._recorder.submit(self._record, body, at_ns, request.match_info.get("event"))
+            await asyncio.wait([asyncio.wrap_future(recorded)], timeout=_PATIENCE_SECONDS)
         return web.json_response({})
 
     def _record(self, body: bytes, at_ns: int, event: str | None) -> None:
