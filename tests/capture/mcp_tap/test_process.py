@@ -71,7 +71,7 @@ def test_a_very_large_message_passes_as_it_is(tmp_path: Path) -> None:
     words = [sys.executable, "-c", TAP, str(tmp_path / "spool"), *talk]
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as tapped:
         assert tapped.stdout is not None
-        for piece in iter(lambda: os.read(tapped.stdout.fileno(), 1 << 20), b""):
+        while piece := tapped.stdout.read(1 << 20):
             seen.update(piece)
     for _ in range(200):
         known.update(b"x" * 1_000_000)

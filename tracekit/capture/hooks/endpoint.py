@@ -1,4 +1,4 @@
-"""The endpoint for HTTP hooks: it records them in the order in which they came, and answers at once; a disk that hangs holds up no agent."""
+"""The endpoint for HTTP hooks: it records them in the order in which they came, and answers at once, whatever the disk does."""
 
 import asyncio
 import logging
