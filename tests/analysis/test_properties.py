@@ -251,7 +251,7 @@ def _duration(line: AccountLine | None) -> int:
 
 # Fusion --------------------------------------------------------------------------------------------------------------
 
-BY_SIGHT = st.sampled_from([source for source in Source if source is not Source.PROGRESS])
+BY_SIGHT = st.sampled_from([source for source in Source if source not in {Source.PROGRESS, Source.MARKS}])
 
 
 @st.composite

@@ -44,6 +44,10 @@ class Session(Finding):
     api_error_messages: Annotated[int, Column("Requests given up", "count", show=False)]
     interrupts: Annotated[int, Column("Interrupts", "count", show=False)]
     witnesses: Annotated[str, Column("Witnesses", show=False)]
+    verified: Annotated[str | None, Column("Verified")]
+    """`pass` or `fail`: what somebody recorded who checked the work from outside. None: unknown, however the session ended."""
+    verified_evidence: Annotated[str | None, Column("Evidence", show=False)]
+    verified_ns: Annotated[int | None, Column("Verified at", "time_ns", show=False)]
 
 
 def sessions(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Session]:

@@ -14,6 +14,8 @@
 -- input_tokens, output_tokens, cache_read_tokens, cache_write_tokens
 -- compactions, microcompactions, api_errors (failed attempts), api_error_messages (requests given up), interrupts
 -- witnesses                   who saw the session
+-- verified                    pass or fail, as whoever checked the work from outside said last; NULL: unknown
+-- verified_evidence, verified_ns   by what, and when it was said
 WITH mine AS (
     SELECT * FROM boundaries WHERE $session_id IS NULL OR session_id = $session_id
 ),
@@ -24,6 +26,7 @@ whole AS (
         MAX(COALESCE(end_ns - end_slack_ns, start_ns + start_slack_ns)) AS last_ns,
         MAX(CASE WHEN witnesses LIKE '%gateway%' THEN 1 ELSE 0 END) AS by_gateway,
         MAX(CASE WHEN witnesses LIKE '%mcp_tap%' THEN 1 ELSE 0 END) AS by_mcp_tap,
+        MAX(CASE WHEN witnesses LIKE '%instrument%' THEN 1 ELSE 0 END) AS by_instrument,
         MAX(CASE WHEN witnesses LIKE '%otel%' THEN 1 ELSE 0 END) AS by_otel,
         MAX(CASE WHEN witnesses LIKE '%hooks%' THEN 1 ELSE 0 END) AS by_hooks,
         MAX(CASE WHEN witnesses LIKE '%stream_json%' THEN 1 ELSE 0 END) AS by_stream_json,
@@ -133,6 +136,16 @@ others AS (
     FROM mine
     WHERE boundary IN ('compaction', 'request_attempt') AND witnesses <> 'progress'
     GROUP BY session_id
+),
+marks AS (
+    -- The last word counts; one that takes an earlier back leaves it unknown.
+    SELECT session_id, attributes['tracekit.verified'] AS verified, attributes['tracekit.verified.evidence'] AS evidence, start_ns
+    FROM (
+        SELECT spans.*, ROW_NUMBER() OVER (PARTITION BY session_id ORDER BY start_ns DESC, file_id DESC, position DESC) AS n
+        FROM spans
+        WHERE source = 'marks' AND ($session_id IS NULL OR session_id = $session_id)
+    ) AS said
+    WHERE n = 1 AND attributes['tracekit.verified'] <> 'unknown'
 )
 SELECT
     whole.session_id,
@@ -160,16 +173,21 @@ SELECT
     CAST(COALESCE(turns.interrupts, 0) AS BIGINT) AS interrupts,
     by_gateway,
     by_mcp_tap,
+    by_instrument,
     by_otel,
     by_hooks,
     by_stream_json,
-    by_transcript
+    by_transcript,
+    marks.verified,
+    marks.evidence AS verified_evidence,
+    marks.start_ns AS verified_ns
 FROM whole
 LEFT JOIN turns ON turns.session_id = whole.session_id
 LEFT JOIN active ON active.session_id = whole.session_id
 LEFT JOIN requests ON requests.session_id = whole.session_id
 LEFT JOIN calls ON calls.session_id = whole.session_id
 LEFT JOIN others ON others.session_id = whole.session_id
+LEFT JOIN marks ON marks.session_id = whole.session_id
 WHERE ($since_ns IS NULL OR whole.start_ns >= $since_ns)
   AND ($until_ns IS NULL OR whole.start_ns < $until_ns)
 ORDER BY whole.start_ns DESC, whole.session_id;

@@ -16,7 +16,7 @@ from tracekit.errors import TracekitError
 from tracekit.model import CONTRACTS, Boundary, Column, Contract, Finding
 
 _PAGES: Final = files("tracekit.cli") / "explanations"
-_WORDS: Final = ("account", "hidden", "ranges", "slack")
+_WORDS: Final = ("account", "hidden", "ranges", "slack", "verified")
 
 
 @dataclass(frozen=True, slots=True)

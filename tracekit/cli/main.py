@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "stuck": "tracekit.cli.stuck",
     "watch": "tracekit.cli.watch",
     "tokens": "tracekit.cli.tokens",
+    "mark": "tracekit.cli.mark",
     "sql": "tracekit.cli.sql",
     "explain": "tracekit.cli.explain",
     "doctor": "tracekit.cli.doctor",

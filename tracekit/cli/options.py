@@ -140,7 +140,7 @@ def find_session(store: SpanStore, text: str | None) -> str:
 
 def _latest(store: SpanStore) -> str:
     found = store.rows(
-        "SELECT session_id, MAX(COALESCE(end_ns, start_ns)) AS last_ns FROM spans GROUP BY session_id"
+        "SELECT session_id, MAX(COALESCE(end_ns, start_ns)) AS last_ns FROM spans WHERE source <> 'marks' GROUP BY session_id"
         " ORDER BY last_ns DESC, session_id LIMIT 1"
     )
     if not found:

@@ -23,12 +23,15 @@ class Source(StrEnum):
     STAMPS = "stamps"
     GATEWAY = "gateway"
     MCP_TAP = "mcp_tap"
+    INSTRUMENT = "instrument"
     OTEL = "otel"
     HOOKS = "hooks"
     STREAM_JSON = "stream_json"
     TRANSCRIPT = "transcript"
     PROGRESS = "progress"
     """A parent's transcript that mirrors its sub-agent: a partial witness, counted only where the agent's own is missing."""
+    MARKS = "marks"
+    """Whoever checked the work from outside. It saw nothing of the session itself, and is no witness of any edge."""
 
 
 ERROR_EVENT = "error event"
