@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 from tracekit.analysis.scope import EVERYTHING, Scope, ask
-from tracekit.model import Boundary, Column, Finding, semconv
+from tracekit.model import Boundary, Column, Finding, Source, semconv
 from tracekit.store import SpanStore
 
 Row = dict[str, Any]
@@ -132,13 +132,16 @@ _CLIENT: Final = _Judged(
 )
 
 
+_SEE_FIRST_BYTES: Final = (Source.GATEWAY, Source.INSTRUMENT, Source.STREAM_JSON)
+
+
 def _request(row: Row, as_of_ns: int) -> _Judged:
     alive = _is_pinged(row, as_of_ns)
     if row["blocks"]:
         return _Judged("mid-stream", "certain", f"{row['blocks']} block(s) of the response came, message_stop did not{alive}")
     if row["first_byte_ns"] is not None:
         return _Judged("mid-stream", "certain", f"the first byte came, message_stop did not{alive}")
-    if "gateway" in row["witnesses"] or "stream_json" in row["witnesses"]:
+    if any(witness in row["witnesses"] for witness in _SEE_FIRST_BYTES):
         return _Judged("first byte", "certain", "the request was sent and nothing came back")
     return _Judged("model", "likely", f"the request was sent and has no answer; whether a first byte came, {_STREAMS}")
 

@@ -60,7 +60,10 @@ obligations AS (
     LEFT JOIN last_turns
       ON last_turns.session_id = waits.session_id AND COALESCE(last_turns.agent_id, '') = COALESCE(waits.agent_id, '') AND last_turns.n = 1
     WHERE (last_turns.key IS NULL OR last_turns.end_ns <= waits.since_ns)
-      AND (waits.witnesses LIKE '%gateway%' OR waits.witnesses LIKE '%hooks%' OR waits.witnesses LIKE '%mcp_tap%')
+      AND (
+        waits.witnesses LIKE '%gateway%' OR waits.witnesses LIKE '%mcp_tap%' OR waits.witnesses LIKE '%instrument%'
+        OR waits.witnesses LIKE '%hooks%'
+      )
 ),
 told AS (
     -- A call is open as a schedule, an execution and an MCP call at once: the innermost tells the most. An attempt whose response

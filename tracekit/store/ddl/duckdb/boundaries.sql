@@ -6,8 +6,8 @@ WITH edges AS (
         witnesses.*,
         start_ns + start_slack_ns AS latest_start_ns,
         end_ns - end_slack_ns AS earliest_end_ns,
-        start_slack_ns * 8 + rank AS start_order,
-        CASE WHEN end_ns IS NULL THEN NULL ELSE end_slack_ns * 8 + rank END AS end_order
+        start_slack_ns * 16 + rank AS start_order,
+        CASE WHEN end_ns IS NULL THEN NULL ELSE end_slack_ns * 16 + rank END AS end_order
     FROM witnesses
     WHERE alone = 0
 ),

@@ -50,7 +50,7 @@ UNION ALL
 -- Recorders open a thing before its name is known, and say at its end how they had called it.
 SELECT DISTINCT session_id, attributes['tracekit.opened_as'], key
 FROM spans JOIN touched USING (session_id)
-WHERE source IN ('gateway', 'mcp_tap', 'hooks', 'stamps') AND attributes['tracekit.opened_as'] IS NOT NULL
+WHERE source IN ('gateway', 'mcp_tap', 'instrument', 'hooks', 'stamps') AND attributes['tracekit.opened_as'] IS NOT NULL
 UNION ALL
 -- A gateway sees attempts, and where all of them fail no request: that is the one which others name after one of them.
 SELECT attempts.session_id, attempts.parent_key, MIN(requests.key)
