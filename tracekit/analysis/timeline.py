@@ -43,3 +43,15 @@ class Moment(Finding):
 def timeline(store: SpanStore, scope: Scope) -> Sequence[Moment]:
     """The boundaries of a session in order of start."""
     return [Moment.from_row(row | {"tools_wait": row["tools_wait"] == "true"}) for row in ask(store, "timeline", scope)]
+
+
+def hidden_until_ns(response: Moment | None) -> int | None:
+    """Until when tools of a response hide under it: the best estimate of its end, its last block inside the bounds of its end.
+
+    None where nothing is known of the response, where it has not ended, or where its client starts tools only after it.
+    """
+    if response is None or response.end_ns is None or response.tools_wait:
+        return None
+    if response.last_block_ns is None:
+        return response.end_ns
+    return min(max(response.last_block_ns, response.end_ns - response.end_slack_ns), response.end_ns)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from tracekit.analysis.timeline import Moment
+from tracekit.analysis.timeline import Moment, hidden_until_ns
 from tracekit.errors import TracekitError
 from tracekit.model import Boundary
 from tracekit.report.bar import Bar, Kind, Lane
@@ -119,7 +119,7 @@ def _request(moment: Moment) -> Bar:
 def _tool(moment: Moment, response: Moment | None) -> Bar:
     """A tool is hidden until its own response ends, and exposed from there on."""
     bar = _plain(moment, Kind.TOOL)
-    stop_ns = _stop(response) if response is not None and not response.tools_wait else None
+    stop_ns = hidden_until_ns(response)
     if stop_ns is None or stop_ns <= moment.start_ns:
         return bar
     return Bar(
@@ -132,12 +132,3 @@ def _tool(moment: Moment, response: Moment | None) -> Bar:
         then=((stop_ns, Kind.TOOL),),
         failed=bar.failed,
     )
-
-
-def _stop(response: Moment) -> int | None:
-    """Best estimate of a response's end: its last block, inside the bounds of its end."""
-    if response.end_ns is None:
-        return None
-    if response.last_block_ns is None:
-        return response.end_ns
-    return min(max(response.last_block_ns, response.end_ns - response.end_slack_ns), response.end_ns)

@@ -15,7 +15,7 @@ _THEME: Final = Theme(
 _BARS: Final = str.maketrans("░▓█▒·▶‹›✗═◆◇≡", ".=#%'>()x_mc&")
 _SIGNS: Final = str.maketrans("─├┬│–…µ≥≤→•“”‘’\xa0", "-|||-~u><>*\"\"'' ")
 _ESCAPE: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
-_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
+_UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]+")
 
 
 def paint(content: RenderableType, *, width: int, colour: bool) -> str:

@@ -38,8 +38,13 @@ def table(
     """
     if not findings:
         return empty
+    return lay_out(cells_of(findings, zone), width=width, colour=colour, lines=lines)
+
+
+def cells_of(findings: Sequence[Finding], zone: tzinfo | None = None) -> list[Cells]:
+    """Give the columns of findings of one type as ready text, for a table of any form: those that are shown, three of a range as one."""
     rows = [finding.as_row() for finding in findings]
-    return lay_out(_columns(type(findings[0]).columns(), rows, zone), width=width, colour=colour, lines=lines)
+    return _columns(type(findings[0]).columns(), rows, zone) if findings else []
 
 
 def plain_table(rows: Sequence[Mapping[str, Any]], *, width: int, colour: bool, empty: str = "No rows.") -> str:
