@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "account": "tracekit.cli.account",
     "overlap": "tracekit.cli.overlap",
     "failures": "tracekit.cli.failures",
+    "classify": "tracekit.cli.classify",
     "stuck": "tracekit.cli.stuck",
     "watch": "tracekit.cli.watch",
     "tokens": "tracekit.cli.tokens",
@@ -32,6 +33,7 @@ COMMANDS: Final = {
     "sql": "tracekit.cli.sql",
     "explain": "tracekit.cli.explain",
     "doctor": "tracekit.cli.doctor",
+    "prune": "tracekit.cli.prune",
     "mcp-tap": "tracekit.cli.mcp_tap",
     "hooks": "tracekit.cli.hooks",
 }
