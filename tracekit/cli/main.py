@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "timeline": "tracekit.cli.timeline",
     "account": "tracekit.cli.account",
     "overlap": "tracekit.cli.overlap",
+    "critical-path": "tracekit.cli.critical_path",
     "failures": "tracekit.cli.failures",
     "classify": "tracekit.cli.classify",
     "stuck": "tracekit.cli.stuck",
