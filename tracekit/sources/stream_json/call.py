@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
 from tracekit.model.redact import mask_secrets
+from tracekit.model.withheld import Withheld, withheld
 from tracekit.sources.digest import digest, json_bytes
 from tracekit.sources.fields import Object, mapping, number, objects_in, text, words_of
 from tracekit.sources.stream_json.clock import Moment, Timed
@@ -169,8 +170,8 @@ class Call:
         return {name: value for name, value in found if value}
 
     def _schedule_attributes(self) -> dict[str, Value]:
-        data = json_bytes(self.arguments)
-        found: dict[str, Value] = {semconv.TOOL_INPUT_SIZE: len(data), semconv.TOOL_INPUT_DIGEST: digest(data), **self._decision()}
+        known = withheld(self.arguments) or known_of(json_bytes(self.arguments))
+        found: dict[str, Value] = {semconv.TOOL_INPUT_SIZE: known.size, semconv.TOOL_INPUT_DIGEST: known.digest, **self._decision()}
         if self.name in INTERACTIVE:
             found[semconv.TOOL_INTERACTIVE] = True
         if self.content is not None:
@@ -207,19 +208,21 @@ def call_of(part: Object, line: Timed, request: Request, *, content: bool) -> Ca
     if part.get("type") != "tool_use" or key is None:
         return None
     arguments = mapping(part, "input")
-    kept = mask_secrets(json_bytes(arguments).decode(errors="replace")) if content else None
+    kept = mask_secrets(json_bytes(arguments).decode(errors="replace")) if content and withheld(arguments) is None else None
     return Call(key, text(part, "name") or "unknown", line.position, line.moment, request, arguments, content=kept)
 
 
 def result_of(part: Object, line: Timed) -> Result:
     """Read a tool_result block and what its line says beside it."""
     content: Any = part.get("content")
-    data = content.encode(errors="surrogatepass") if isinstance(content, str) else json_bytes(content)
-    words = content if isinstance(content, str) else words_of(objects_in(part, "content"))
+    known = withheld(content)
+    if known is None:
+        words = content if isinstance(content, str) else words_of(objects_in(part, "content"))
+        known = known_of(content.encode(errors="surrogatepass") if isinstance(content, str) else json_bytes(content), words)
     key = part.get("tool_use_id")
     notes = [note for note in objects_in(line.value, "tool_result_meta") if note.get("id") == key]
     details = mapping(line.value, "tool_use_result")
-    return Result(line.moment, part.get("is_error") is True, words, len(data), digest(data), details, notes[0] if notes else {})
+    return Result(line.moment, part.get("is_error") is True, known.words, known.size, known.digest, details, notes[0] if notes else {})
 
 
 def orphan(session_id: str, agent_id: str | None, key: str, result: Result, since: Moment, position: int) -> Span:
@@ -237,3 +240,8 @@ def orphan(session_id: str, agent_id: str | None, key: str, result: Result, sinc
         attributes={semconv.ERROR_TEXT: result_error(result.text)} if result.is_error else {},
         position=position,
     )
+
+
+def known_of(data: bytes, words: str = "") -> Withheld:
+    """What a recorder that keeps no content would have left of it."""
+    return Withheld(len(data), digest(data), words)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tracekit.model import Boundary, Event, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text, mask_secrets
+from tracekit.model.withheld import withheld
 from tracekit.sources.digest import json_bytes
 from tracekit.sources.fields import Object, mapping, number, parts_of, text, whole, words_of
 from tracekit.sources.stream_json.clock import EARLY_NS, QUIET_LATE_NS, Moment, Timed
@@ -209,9 +210,13 @@ class Request:
         if block is None:
             block = Block(len(self.blocks), kind, line.position, between(before, line.moment))
             self.blocks[block.index] = block
-        data = _data(part, kind)
-        block.whole, block.size = line.moment, len(data)
-        block.content = mask_secrets(data.decode(errors="replace")) if content else None
+        block.whole = line.moment
+        if (kept_out := withheld(_content(part, kind))) is not None:
+            block.size = kept_out.size
+        else:
+            data = _data(part, kind)
+            block.size = len(data)
+            block.content = mask_secrets(data.decode(errors="replace")) if content else None
         self.has_tools = self.has_tools or kind == "tool_use"
 
     def fail(self, line: Timed) -> None:
@@ -377,8 +382,14 @@ def _kind(part: Object) -> str:
     return text(part, "type") or "unknown"
 
 
-def _data(part: Object, kind: str) -> bytes:
+def _content(part: Object, kind: str) -> Any:
     if kind in {"text", "thinking"}:
-        words = part.get(kind)
-        return words.encode(errors="surrogatepass") if isinstance(words, str) else b""
-    return json_bytes(part.get("input") if kind == "tool_use" else part)
+        return part.get(kind)
+    return part.get("input") if kind == "tool_use" else part
+
+
+def _data(part: Object, kind: str) -> bytes:
+    content = _content(part, kind)
+    if kind in {"text", "thinking"}:
+        return content.encode(errors="surrogatepass") if isinstance(content, str) else b""
+    return json_bytes(content)
