@@ -23,7 +23,7 @@ def test_a_store_is_made_on_first_writing_and_read_afterwards(tmp_path: Path) ->
     with open_store(url, write=True) as store:
         assert store.ledger() == {}
     with open_store(url) as store:
-        assert store.rows("SELECT value FROM meta WHERE name = 'schema_version'") == [{"value": "1"}]
+        assert store.rows("SELECT value FROM meta WHERE name = 'schema_version'") == [{"value": "2"}]
         assert store.rows("SELECT * FROM boundaries") == []
 
 

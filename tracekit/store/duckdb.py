@@ -17,8 +17,8 @@ from tracekit.store.lease import lease
 if TYPE_CHECKING:
     import polars as pl
 
-SCHEMA_VERSION: Final = "1"
-"""1: spans, ledger, problems, copies, and the views over them."""
+SCHEMA_VERSION: Final = "2"
+"""1: spans, ledger, problems, copies, and the views over them. 2: meetings, so that only what was seen twice is compared."""
 
 _LOCKED_UP: Final = {"enable_external_access": False, "lock_configuration": True}
 """A reader may look at the store and at nothing else: no COPY to a file, no ATTACH, no way to turn this off."""
@@ -124,9 +124,9 @@ class DuckDBStore:
         self._connection.execute(f"INSERT INTO touched SELECT DISTINCT session_id FROM spans WHERE {condition}")  # noqa: S608
 
     def _meet(self) -> None:
-        """Find anew, for the sessions that were touched, which boundaries are copies and which go by several names."""
+        """Find anew, for the sessions that were touched, what was copied, what goes by several names, and what was seen twice."""
         self._connection.execute("CREATE OR REPLACE TEMP TABLE touched AS SELECT DISTINCT session_id FROM touched")
-        for name in ("forget_meetings.sql", "find_copies.sql", "find_aliases.sql"):
+        for name in ("forget_meetings.sql", "find_copies.sql", "find_aliases.sql", "find_meetings.sql"):
             self._connection.execute(_read(name))
 
     def _rollback(self) -> None:

@@ -6,7 +6,7 @@
 -- alone  1: no other witness that counts saw this boundary. A parent's mirror of its sub-agent (progress) is no second opinion:
 --        it counts where the agent's own witness is missing.
 CREATE VIEW witnesses AS
-WITH met AS (
+WITH met AS NOT MATERIALIZED (
     SELECT
         spans.* REPLACE (COALESCE(own.canonical, spans.key) AS key, COALESCE(parent.canonical, spans.parent_key) AS parent_key),
         CASE source
@@ -29,10 +29,16 @@ compared AS (
         MIN(rank) OVER (PARTITION BY session_id, boundary, key) AS best_rank,
         MAX(CASE WHEN rank < 8 THEN rank END) OVER (PARTITION BY session_id, boundary, key) AS worst_rank
     FROM met
+    SEMI JOIN meetings USING (session_id, boundary, key)
     ANTI JOIN copies USING (session_id, boundary, key)
 )
 SELECT
     * EXCLUDE (n, best_rank, worst_rank),
     CASE WHEN COALESCE(worst_rank, best_rank) = best_rank THEN 1 ELSE 0 END AS alone
 FROM compared
-WHERE n = 1 AND (rank < 8 OR best_rank = 8);
+WHERE n = 1 AND (rank < 8 OR best_rank = 8)
+UNION ALL
+SELECT *, 1
+FROM met
+ANTI JOIN meetings USING (session_id, boundary, key)
+ANTI JOIN copies USING (session_id, boundary, key);
