@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "watch": "tracekit.cli.watch",
     "tokens": "tracekit.cli.tokens",
     "mark": "tracekit.cli.mark",
+    "export": "tracekit.cli.export",
     "sql": "tracekit.cli.sql",
     "explain": "tracekit.cli.explain",
     "doctor": "tracekit.cli.doctor",

@@ -133,7 +133,10 @@ EXAMPLES: dict[str, list[Evidence]] = {
     "user/rejection": [
         Evidence("The user doesn't want to proceed with this tool use. The tool use was rejected.", boundary=TOOL, tool_name="Edit")
     ],
-    "client/crash": [Evidence("Claude Code process exited with code 1", layer="cli", error_type="ProcessError")],
+    "client/crash": [
+        Evidence("error: unknown option '--no-such'", layer="cli"),
+        Evidence("Claude Code process exited with code 1", layer="cli", error_type="ProcessError"),
+    ],
     "client/max_turns": [Evidence(boundary="session", result_subtype="error_max_turns", terminal_reason="max_turns")],
     "client/incomplete_run": [
         Evidence("Agent 2: Last message was not an assistant message", boundary=TOOL, tool_name="Task"),

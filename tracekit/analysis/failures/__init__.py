@@ -5,6 +5,7 @@ the line of evidence that it rests on. `explanation` gives the page of a kind, w
 """
 
 import inspect
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
@@ -41,6 +42,7 @@ RULES: Final[tuple[Rule, ...]] = (
     client.max_turns.RULE,
     client.control_timeout.RULE,
     client.incomplete_run.RULE,
+    client.crash.USAGE,
     # MCP by stage, after what does not depend on the stage.
     mcp.connect.TOOL_MISSING,
     tool.permission.UNSAID,
@@ -80,10 +82,10 @@ RULES: Final[tuple[Rule, ...]] = (
     # The transport: who answered, whether the answer broke off, how the connection failed. Codes are more particular than words, so kinds
     # that have their own codes come before `connect`, whose words (`unable to connect`) stand in front of all of them.
     network.proxy.RULE,
+    network.dns.RULE,
     network.tls.RULE,
     account.authentication.RULE,
     account.organization.FORBIDDEN,
-    network.dns.RULE,
     network.stream_stall.RULE,
     network.stream_cut.RULE,
     model.malformed_tool_input.RULE,
@@ -109,12 +111,16 @@ RULES: Final[tuple[Rule, ...]] = (
 _FAMILIES: Final = frozenset(Family) - {Family.UNKNOWN}
 
 
-def classify(evidence: Evidence) -> Verdict:
+def classify(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verdict:
     """Judge one failure by the first rule that fits; one that no rule knows is `unknown`, with its text.
 
     It takes for granted that something failed: ask `not_a_failure` first where that is not sure.
+
+    Args:
+        evidence: What is known of it.
+        rules: In the order in which they are asked; the last one takes everything.
     """
-    found = ((rule, rule.match(evidence)) for rule in RULES)
+    found = ((rule, rule.match(evidence)) for rule in rules)
     rule, line = next((rule, line) for rule, line in found if line is not None)
     return _verdict(rule, line)
 

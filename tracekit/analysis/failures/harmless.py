@@ -26,11 +26,16 @@ def not_a_failure(evidence: Evidence) -> str | None:
     """
     if (probe := discovery.PROBE.match(evidence)) is not None:
         return probe
-    if evidence.shown_in in MODEL and evidence.opens(_NOTICES):
-        return f"a notice: {evidence.quoted()}"
+    if (said := notice(evidence)) is not None:
+        return said
     if evidence.status == Status.OK and evidence == _bare(evidence):
         return "it ended well"
     return None
+
+
+def notice(evidence: Evidence) -> str | None:
+    """Say so where a client only gives notice of something, or None."""
+    return f"a notice: {evidence.quoted()}" if evidence.shown_in in MODEL and evidence.opens(_NOTICES) else None
 
 
 def _bare(evidence: Evidence) -> Evidence:

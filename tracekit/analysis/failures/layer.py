@@ -72,7 +72,7 @@ _TOOL_RESULT: Final = re.compile(
       | \[request\ interrupted\ by\ user\ for\ tool\ use
       | inputvalidationerror | no\ such\ tool\ available:\ (?!mcp__) | eisdir
       | sibling\ tool\ call | cancelled:\ parallel\ tool\ call | \[tool\ result\ missing
-      | file\ (?:has|does)\ not\ (?:been|exist) | file\ has\ been | file\ content\ \( | string\ to\ replace
+      | file\ (?:has|does)\ not\ (?:been|exist) | file\ has\ been | (?:\w+error:\ )?file\ content\ \( | string\ to\ replace
       | error\ editing\ file | no\ changes\ to\ make
       | (?:bwrap|sandbox-exec):\  | \w*sh:[\w:]*\d+:\ operation\ not\ permitted
     )
@@ -86,9 +86,11 @@ _HOOK: Final = re.compile(
 # Of MCP, what was pending; a text that does not say so is taken for a call, the reading that warns of side effects.
 _MCP: Final = re.compile(
     r"""
-      \bmcp\b.*\b(?:error|tool|server|call) | \bmcp__\w | "jsonrpc" | mcp-session-id
+      \bmcp\b.*\b(?:error|tool|server|call) | \bmcp_?error\b | \bmcp__\w | "jsonrpc" | mcp-session-id
+    | failed\ to\ reconnect\ to\ [\w-]+(?:$|[:\ ])
     | streamable\ http\ error | error\ posting\ to\ endpoint
-    | server\ transport\ closed | \bspawn\b.{0,200}\b(?:enoent|eacces)\b | dynamic\ client\ registration | unrecogni[sz]ed\ client_id
+    | server\ transport\ closed | \bspawn\b(?!\ \S*\bclaude\b).{0,200}\b(?:enoent|eacces)\b
+    | dynamic\ client\ registration | unrecogni[sz]ed\ client_id
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -96,7 +98,10 @@ _STAGES: Final = (
     (Layer.MCP_CALL, r"call\w*[ _]?tool|tools/call"),
     (Layer.MCP_DISCOVERY, r"list\w*[ _]?tools|(?:tools|resources|prompts)/list|(?:fetch|list|get)\w* (?:the )?tools"),
     (Layer.MCP_INITIALIZE, r"\binitiali[sz]|handshake|protocol version"),
-    (Layer.MCP_CONNECT, r"-32000: connection closed|connect|\bspawn\b|\bstart(?:ing|ed)?\b|transport closed|client registration|client_id"),
+    (
+        Layer.MCP_CONNECT,
+        r"-32000: connection closed|connect|\bspawn\b|\bstart(?:ing|ed)?\b|transport closed|client registration|client_id|mcp server\b",
+    ),
 )
 _STAGE_WORDS: Final = tuple((layer, re.compile(words, re.IGNORECASE)) for layer, words in _STAGES)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, cast
 
-_ESCAPE: Final = re.compile(r"\\+[nrt](?![a-z]{3})|\\")
+_ESCAPE: Final = re.compile(r"(?P<path>\b[A-Za-z]:\\[\w\\.\-]*)|\\+[nrt]|\\")
+"""A Windows path is no row of escapes."""
 _SPACE: Final = re.compile(r"\s+")
 _TAG: Final = re.compile(r"<[^<>]{1,200}>")
 _PAGE: Final = re.compile(r"<(?:!doctype )?html|<head>|<title>|<center>", re.IGNORECASE)
@@ -41,9 +42,11 @@ _STATUS: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_CLASS: Final = re.compile(r"\b([A-Z][A-Za-z]+(?:Error|Exception))\b")
-_CODE: Final = re.compile(r"\b((?:E[A-Z]{4,}|EPIPE|UND_ERR|ERR|CERT|SELF_SIGNED|UNABLE_TO|DEPTH_ZERO)(?:_[A-Z_]+)?)\b")
+_CLASS: Final = re.compile(r"\b([A-Z][A-Za-z]*(?:Error|Exception|Timeout|Exhausted))\b")
+_CODE: Final = re.compile(r"\b((?:E[A-Z]{3,}|EAI|UND_ERR|[A-Z]{3,}_[A-Z]+)(?:_[A-Z0-9_]+)?)\b")
 _BUN_CODE: Final = re.compile(r"\(([A-Z][a-z]+(?:[A-Z][a-z]+)+)\)")
+_HEAD_NAME: Final = re.compile(r"^(?:(?i:error): )?([a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+|[A-Z][a-z]+(?:[A-Z][a-z]+)+)(?=:|$)")
+"""A code that stands before what is said, as clouds write it."""
 _CUT_NAME: Final = re.compile(r"""["'](?:type|code|status|name|error|subtype)["']: ?["']([\w.\-]{2,60})["']""")
 _NAME: Final = re.compile(r"[\w.\- ]{2,60}")
 _NAME_KEYS: Final = frozenset({"type", "code", "status", "name", "error", "subtype", "error_type", "error_code", "__type"})
@@ -136,6 +139,8 @@ def _flat(text: str) -> str:
 
 
 def _unescaped(found: re.Match[str]) -> str:
+    if found["path"]:
+        return found[0]
     return "" if found[0] == "\\" else " "
 
 
@@ -151,7 +156,7 @@ def _delay_in(flat: str) -> float | None:
 
 def _prose_names(flat: str, *, cut: bool) -> dict[str, str]:
     """Names outside a body; and inside one that was cut, so that it could not be parsed."""
-    patterns = (_CLASS, _CODE, _BUN_CODE, _CUT_NAME) if cut else (_CLASS, _CODE, _BUN_CODE)
+    patterns = (_HEAD_NAME, _CLASS, _CODE, _BUN_CODE, *((_CUT_NAME,) if cut else ()))
     return _named(found[1] for pattern in patterns for found in pattern.finditer(flat))
 
 

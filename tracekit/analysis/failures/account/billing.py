@@ -27,9 +27,10 @@ _NAMES: Final = names(
     "billing_hard_limit_reached",
 )
 _SAYS: Final = wording(
-    r"credit balance|insufficient (?:credits?|balance|funds|quota)|(?:account|out of|not enough|no) (?:balance|credits?)\b",
+    r"credit balance|insufficient[_ ](?:\w+[_ ])?(?:credits?|balance|funds|quota)|(?:quota|balance) is not enough",
+    r"(?:account|out of|not enough|no) (?:balance|credits?)\b",
     r"(?:plan and|enable) billing|billing (?:details|issue|account|hard limit)",
-    r"payment (?:required|failed|method)",
+    r"payment (?:required|failed|method|instrument|information)",
     r"purchase (?:more )?credits|recharge|top up|in arrears",
 )
 

@@ -32,18 +32,21 @@ _SAYS: Final = wording(
     r"not (?:be )?(?:supported|available) in (?:this|your) (?:country|region|location)",
     r"access terminated",
     r"(?:does not|doesn't|do not|don't) have (?:access to|permission)",
+    r"permission\b.{0,60}\bdenied on resource",
     r"request not allowed",
-    r"unsupported[ _](?:country|region|location)",
+    r"unsupported[ _](?:countr(?:y|ies)|regions?|locations?)",
     r"access blocked|you have been blocked|attention required|access denied",
     r"not authori[sz]ed to perform",
 )
 _BY_NAME: Final = names(
     "permission_error", "PermissionDeniedError", "PERMISSION_DENIED", "forbidden", "AccessDeniedException", "AccessDenied"
 )
+_MAY_BE_MISSING: Final = wording(r"(?:not exist|not found|is missing)\b.{0,60}\bor (?:you|your \w+) (?:may )?(?:do|does)?(?:n't| not) have")
+"""Said of a name that is not known: mostly it is wrong, and no right is missing."""
 
 
 def _match(evidence: Evidence) -> str | None:
-    return evidence.named(_NAMES) or evidence.says(_SAYS)
+    return evidence.named(_NAMES) or (None if evidence.says(_MAY_BE_MISSING) else evidence.says(_SAYS))
 
 
 def _match_forbidden(evidence: Evidence) -> str | None:

@@ -26,13 +26,15 @@ _NAMES: Final = names(
 )
 _RATE_LIMIT: Final = names("rate_limit_error", "rate_limit", "RateLimitError")
 _SAYS: Final = wording(
-    r"(?:hit|reached|exceeded) (?:your|the|its|\w+'s)(?: [\w-]+){0,4} (?:(?<!rate )limit|allowance|cap)s?\b(?! of [\d,]+)",
+    r"(?:hit|reached|exceeded) (?:your|the|its|\w+'s)"
+    r"(?!(?: [\w-]+){0,3} (?:tokens?|size|length|context|turns?|depth|retr\w+|file)\b)"
+    r"(?: [\w-]+){0,4} (?:(?<!rate )limit|allowance|cap)s?\b(?! of [\d,]+)",
     r"(?:usage|session|weekly|daily|monthly|\d+-hour|spend\w*|opus|sonnet)(?: \w+){0,2} (?:limit|cap|quota)\b.{0,30}(?:reached|hit)",
     r"(?:usage|session|weekly|daily|monthly|\d+-hour|spend\w*) (?:limit|cap|quota)\b.{0,30}(?:exceeded|exhausted)",
     r"\blimit (?:will )?resets?\b|·\s*resets? ",
     r"quota will (?:be )?(?:reset|refresh)",
     r"regain access on",
-    r"out of (?:extra )?usage|usage credits?",
+    r"out of (?:extra )?usage|extra usage (?:is )?(?:required|needed)|usage credits?",
     r"increase your usage limit",
 )
 

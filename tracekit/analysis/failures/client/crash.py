@@ -5,7 +5,8 @@ What it means
     code 1` hides the cause, which went to stderr. Tools that were running have no result.
 
 Evidence
-    `ProcessError`, `exited with code N`, a signal (SIGTERM 143, SIGKILL 137, SIGSEGV 139), an uncaught exception, memory that ran out.
+    The client's complaint about its own options or about a `claude` that is not there, `ProcessError`, `exited with code N`, a signal
+    (SIGTERM 143, SIGKILL 137, SIGSEGV 139), an uncaught exception, memory or disk that ran out.
 
 What to do
     Run the same command by hand, or pass a `stderr` callback to the SDK, and read the first error. Then resume, and look at what the
@@ -20,7 +21,7 @@ from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wo
 
 _NAMES: Final = names("ProcessError", "CLIConnectionError", "CLINotFoundError", "CLIJSONDecodeError", "turn_setup_failed")
 _SAYS: Final = wording(
-    r"\b(?:exited|exit|failed|died|terminated|killed)\b.{0,20}\b(?:code|status|signal)",
+    r"\b(?:exited|exit|failed|died|terminated|killed)\b.{0,20}\b(?:code|status|signal)\b(?!:? 0\b)",
     r"\bSIG(?:KILL|TERM|SEGV|ABRT|ILL|BUS|TRAP|INT|HUP|PIPE)\b",
     r"\bkilled\b|\bexit(?:ed)? \d+",
     r"segmentation fault|illegal instruction|core dumped|bus error",
@@ -29,12 +30,24 @@ _SAYS: Final = wording(
     r"pane is dead|process .{0,30}(?:crashed|died|not (?:running|ready)|terminated)",
     r"(?:claude code|claude|cli)\b.{0,20}\bnot found",
     r"no conversation found|exceeded maximum buffer size",
-    r"cannot read propert|is not a function|is not an object|enospc|emfile",
+    r"cannot read propert|is not a function|is not an object|enospc|emfile|maxbuffer",
+    r"\b(?:eacces|eperm|erofs)\b.{0,80}\.claude\b",
 )
+_USAGE: Final = wording(
+    r"(?:unknown|invalid|unexpected|unrecogni[sz]ed) (?:option|argument|flag)s? ?:? ?['\"`]?-",
+    r"(?<!\S)['\"`]?--[a-z][a-z-]{2,}\b.{0,60}\b(?:cannot|can't|must|requires?|invalid|unknown|not)\b",
+    r"\b(?:must|cannot|requires?|only)\b.{0,100} (?:when using|with|without) ['\"`]?--[a-z]",
+    r"\bspawn \S*\bclaude\b",
+)
+
+
+def _match_usage(evidence: Evidence) -> str | None:
+    return evidence.says(_USAGE)
 
 
 def _match(evidence: Evidence) -> str | None:
     return evidence.named(_NAMES) or evidence.says(_SAYS)
 
 
+USAGE: Final = Rule(Family.CLIENT, Kind.CRASH, Retry.HELPS_AFTER_CHANGE, MODEL, _match_usage, __doc__)
 RULE: Final = Rule(Family.CLIENT, Kind.CRASH, Retry.HELPS_AFTER_CHANGE, MODEL, _match, __doc__)

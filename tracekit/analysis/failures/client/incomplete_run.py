@@ -20,6 +20,8 @@ from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wo
 
 _NAMES: Final = names("error_max_structured_output_retries", "structured_output_retry_exhausted")
 _FALL_THROUGH: Final = names("error_during_execution")
+_UNNAMED: Final = wording(r"returned an error result")
+"""What an SDK makes of a result that is an error and gives no reason."""
 _SAYS: Final = wording(
     r"(?:agent \d+: )?last message was not (?:an? )?assistant",
     r"(?:agent|run|session|query|task)\b.{0,40}\b(?:ended|finished|completed|terminated|exited)\b.{0,20}\bearly",
@@ -36,7 +38,7 @@ def _match(evidence: Evidence) -> str | None:
 
 
 def _match_fall_through(evidence: Evidence) -> str | None:
-    return evidence.named(_FALL_THROUGH)
+    return evidence.named(_FALL_THROUGH) or evidence.says(_UNNAMED)
 
 
 RULE: Final = Rule(Family.CLIENT, Kind.INCOMPLETE_RUN, Retry.MAY_REPEAT_SIDE_EFFECT, CALL | MODEL, _match, __doc__)

@@ -22,6 +22,7 @@ _NAMES: Final = names("error_max_turns", "error_max_budget_usd", "max_turns_exce
 _REASONS: Final = frozenset({"max_turns", "budget_exhausted"})
 _SAYS: Final = wording(
     r"(?:reached|exceeded|hit) (?:the )?max(?:imum)? (?:number of )?(?:turns|steps|iterations|budget)",
+    r"(?:exceeded|reached|over) (?:the )?(?:usd |cost |max\w* )?budget|\bbudget\b.{0,20}\b(?:exceeded|exhausted|reached|used up)",
     r"max(?:imum)?[_ ](?:turns|steps) (?:reached|exceeded)",
 )
 

@@ -25,7 +25,7 @@ _SAYS: Final = wording(
     r"command not found|\bsh:.{0,60}: not found",
     r"is not recognized as an internal or external command",
     r"executable (?:file )?not found",
-    r"failed to spawn",
+    r"failed to spawn|exec format error",
     r"no such file or directory",
 )
 

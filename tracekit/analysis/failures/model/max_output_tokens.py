@@ -23,6 +23,8 @@ _NAMES: Final = names("max_output_tokens")
 _SAYS: Final = wording(
     r"exceeded the [\d,]+ output token maximum",
     r"output token (?:limit|maximum) (?:was )?(?:hit|reached|exceeded)",
+    r"(?:reached|hit|exceeded|at) (?:the |its )?(?:model'?s? )?(?:max\w* )?(?:output tokens?|max_(?:output_)?tokens)\b",
+    r"max_(?:output_)?tokens (?:limit )?(?:was |were )?(?:reached|hit)",
     r"response was truncated.{0,40}(?:max|limit)",
 )
 

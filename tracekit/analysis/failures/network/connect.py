@@ -35,6 +35,12 @@ _NAMES: Final = names(
     "APIConnectionError",
     "ConnectError",
     "ClientConnectorError",
+    "ERR_CONNECTION_REFUSED",
+    "ERR_CONNECTION_FAILED",
+    "ERR_INTERNET_DISCONNECTED",
+    "ERR_ADDRESS_UNREACHABLE",
+    "ERR_NETWORK",
+    "NewConnectionError",
 )
 _SAYS: Final = wording(
     r"(?:unable|failed|could not|couldn't|cannot|can't) (?:to )?connect",

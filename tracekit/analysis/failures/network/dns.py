@@ -18,16 +18,28 @@ from tracekit.analysis.failures.layer import MODEL
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
 _NAMES: Final = names(
-    "ENOTFOUND", "EAI_AGAIN", "EAI_NODATA", "EAI_NONAME", "EAI_FAIL", "ENODATA", "ESERVFAIL", "DNSException", "DNSResolveFailed"
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "EAI_NODATA",
+    "EAI_NONAME",
+    "EAI_FAIL",
+    "ENODATA",
+    "ESERVFAIL",
+    "DNSException",
+    "DNSResolveFailed",
+    "ClientConnectorDNSError",
+    "UnknownHostException",
+    "ERR_NAME_NOT_RESOLVED",
+    "ERR_DNS_TIMED_OUT",
 )
 _SAYS: Final = wording(
     r"getaddrinfo",
-    r"(?:could|can)(?: ?not|n't) (?:be )?resolve[d]?\b",
-    r"unable to resolve",
+    r"(?:could|can)(?: ?not|n't) (?:be resolved|resolve (?:the )?(?:host|name|address|proxy|server|dns|\S+\.\w))",
+    r"(?:unable|failed) to resolve (?:the )?(?:host|name|address|proxy|server|dns|\S+\.\w)",
     r"name or service not known",
     r"name resolution",
     r"nodename nor servname",
-    r"no such host",
+    r"(?:no such|unknown|unresolved) host\b",
     r"\bdns (?:error|lookup|resolution|failure)",
 )
 

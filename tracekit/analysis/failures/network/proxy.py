@@ -24,6 +24,7 @@ _NAMES: Final = names(
 )
 _SAYS: Final = wording(
     r"proxy (?:authentication|connection|connect|response|tunnel)",
+    r"from proxy after connect",
     r"tunnel(?:l?ing)? .{0,40}(?:fail|not|could|refused|status)",
     r"(?:unable|failed) to connect to\b.{0,80}status code \d{3}",
     r"empty or malformed response",

@@ -31,6 +31,11 @@ _NAMES: Final = names(
     "BrokenPipeError",
     "UND_ERR_SOCKET",
     "UND_ERR_CLOSED",
+    "ERR_CONNECTION_RESET",
+    "ERR_CONNECTION_CLOSED",
+    "ERR_CONNECTION_ABORTED",
+    "ERR_EMPTY_RESPONSE",
+    "ERR_NETWORK_CHANGED",
     "ServerDisconnectedError",
     "no_details",
 )
@@ -38,6 +43,8 @@ _SAYS: Final = wording(
     r"socket hang up",
     r"other side closed",
     r"broken pipe",
+    r"empty reply from server",
+    r"\bGOAWAY\b",
     r"(?:connection|socket)(?: connection)?(?: to \S+(?: \S+)?)? (?:was |has been |is |forcibly |unexpectedly )*"
     r"(?:closed|reset|aborted|lost|dropped)",
     r"(?:server|peer|socket|remote(?: end| host)?) (?:unexpectedly )?(?:disconnected|closed)",

@@ -24,7 +24,15 @@ from tracekit.model.span import ERROR_EVENT
 
 _OK = 200
 _NAMES: Final = names(
-    "RemoteProtocolError", "IncompleteRead", "IncompleteReadError", "ChunkedEncodingError", "ERR_STREAM_PREMATURE_CLOSE", "stale_connection"
+    "RemoteProtocolError",
+    "IncompleteRead",
+    "IncompleteReadError",
+    "ChunkedEncodingError",
+    "ERR_STREAM_PREMATURE_CLOSE",
+    "stale_connection",
+    "ERR_HTTP2_STREAM_ERROR",
+    "ERR_HTTP2_PROTOCOL_ERROR",
+    "ERR_INCOMPLETE_CHUNKED_ENCODING",
 )
 _BROKEN: Final = names(
     "ECONNRESET", "EPIPE", "ECONNABORTED", "UND_ERR_SOCKET", "ConnectionClosed", "ConnectionReset", "ReadError", "connection_failed"
@@ -32,13 +40,17 @@ _BROKEN: Final = names(
 _SAYS: Final = wording(
     r"(?<!server error )mid-(?:response|stream(?!\.? the response stalled))",
     r"while thinking, before producing a response",
-    r"(?:connection|stream|response|socket).{0,40}before (?:completion|a response was produced|response\.completed|terminal event)",
+    r"(?:connection|stream|response|socket).{0,40}before "
+    r"(?:completion|message completed|a response was produced|response\.completed|terminal event)",
     r"(?:connection|stream|response|socket).{0,40}in the middle of",
     r"(?:ended|closed|finished|completed) without (?:a |an |any |receiving |sending )*"
     r"(?:message_stop|finish|complet|terminal|event|chunk|data)",
     r"stream (?:was |has been )?(?:terminated|interrupted|disconnected|broken)",
     r"without sending complete message body",
     r"incomplete chunked|chunked encoding",
+    r"(?:without|before|missing|no) (?:an? |the )?message_stop",
+    r"transfer closed with outstanding",
+    r"stream error: stream id|\bRST_STREAM\b|http/?2 stream (?:was )?(?:reset|closed)",
     r"premature(?:ly)? (?:close|end)|closed prematurely",
     r"unexpected (?:eof|end of (?:file|json|stream|input))",
     r"payload is not completed|unexpected event order",

@@ -24,6 +24,8 @@ _ANSWERED: Final = names("timeout_error", "DEADLINE_EXCEEDED", "ModelTimeoutExce
 _NAMES: Final = names(
     "ETIMEDOUT",
     "ESOCKETTIMEDOUT",
+    "ERR_TIMED_OUT",
+    "ERR_CONNECTION_TIMED_OUT",
     "UND_ERR_CONNECT_TIMEOUT",
     "UND_ERR_HEADERS_TIMEOUT",
     "HeadersTimeoutError",
@@ -36,7 +38,7 @@ _NAMES: Final = names(
     "APITimeoutError",
     "APIConnectionTimeoutError",
 )
-_SAYS: Final = wording(r"tim(?:ed?|ing)[- ]?out")
+_SAYS: Final = wording(r"tim(?:ed?|ing)[- ]?out", r"deadline exceeded")
 
 
 def _match(evidence: Evidence) -> str | None:

@@ -31,7 +31,7 @@ _NAMES: Final = names(
     "SSLError",
     "SSLCertVerificationError",
 )
-_SAYS: Final = wording(r"certificate", r"self[- _]signed", r"\bx509\b", r"\b(?:ERR_)?(?:ssl|tls)(?=\b|_)", r"\bCERT_[A-Z]+")
+_SAYS: Final = wording(r"certificate", r"self[- _]signed", r"\bx509\b", r"\b(?:ERR_)?(?:ssl|tls)(?=\b(?!:default)|_)", r"\bCERT_[A-Z]+")
 
 _PASSING: Final = wording(r"handshake tim(?:ed?|ing)[- ]?out", r"before secure tls")
 """The handshake was cut short: nobody's certificate was judged."""

@@ -19,9 +19,9 @@ from tracekit.analysis.failures.prompt_too_long import context_window_exceeded, 
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, wording
 
 _SAYS: Final = wording(
-    r"conversation (?:is )?too long",
+    r"conversation too long",
     r"too (?:long|large) to (?:be )?(?:compact|summari[sz])",
-    r"(?:during compaction|compaction failed|failed to (?:compact|summari[sz]e)).{0,80}(?:too long|exceeds?|context)",
+    r"(?<![/\w])(?:auto-?)?(?:compact\w*|summar\w*)\b.{0,100}(?:too (?:long|large)|exceeds?|context (?:window|limit|length))",
     r"exceeded context window.{0,40}compact",
 )
 

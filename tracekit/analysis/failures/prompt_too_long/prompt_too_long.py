@@ -29,6 +29,9 @@ _NAMES: Final = names(
 _SAYS: Final = wording(
     r"(?:prompt|input|conversation|context|request) (?:is |was )?too long",
     r"(?:prompt|input|total|request(?:ed)?)(?: \w+)? tokens?(?: \w+)?(?: of)?(?: \(?[\d,]+\)?)? exceeds?\b",
+    r"(?:prompt|input|messages|conversation|context)\b.{0,40}\bexceed(?:s|ed)? (?:the |your |our |its )?"
+    r"(?:(?:model'?s?|max(?:imum)?|allowed|input|tokens?|context|configured) ){0,2}(?:limit|max\w*|length|window)"
+    r"(?!.{0,40}\b(?:bytes|[KMG]i?B)\b)",
     r"(?:input|prompt).{0,30}\b[\d,]+ tokens.{0,30}(?:longer|larger|greater|more) than",
     r"(?:longer|larger|greater) than the (?:model'?s? )?(?:maximum )?context",
     r"exceed\w*.{0,40}\bcontext(?: (?:size|limit|length|window)|_length)",
@@ -36,7 +39,7 @@ _SAYS: Final = wording(
     r"(?:exceeded|over) (?:the )?(?:model )?token limit",
     r"reduce the length of (?:the |your )?(?:messages|prompt|input)",
     r"(?:prompt|input) exceeds? (?:the )?max(?:imum)?\b",
-    r"range of input length",
+    r"range of input length|inputs?`? tokens\b.{0,40}must be",
     r"exceed\w* (?:max|maximum) (?:message|prompt|input) tokens",
     r"ran out of room in the model'?s? context",
     r"\b(?:max(?:imum)? )?context (?:window|length|limit|size)\b.{0,20} [\d,]{4,}",

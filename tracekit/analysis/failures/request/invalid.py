@@ -41,7 +41,9 @@ _NAMES: Final = names(
 _SAYS: Final = wording(
     r"invalid (?:request|model)|model identifier is invalid",
     r"\bmessages\.\d+\b|`(?:tool_use|tool_result|(?:redacted_)?thinking)`",
-    r"(?:messages|roles|tools): ",
+    r"(?:messages|roles|tools|system|thinking|tool_choice|metadata)(?:\.\w+)*: ",
+    r"a maximum of \d+ .{0,60} may be provided",
+    r"\b(?:must|cannot|should|may) (?:not )?(?:be|end|match|contain|have|start|begin|include|alternate)\b",
     r"issue with the selected model|model .{0,80}(?:not found|does not exist|is not available)",
     r"tool use concurrency|duplicate tool_use",
     r"malformed (?:request|input)",

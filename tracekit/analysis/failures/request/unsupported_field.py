@@ -27,6 +27,7 @@ _SAYS: Final = wording(
     r"(?:not (?:supported|permitted|allowed)|unsupported|deprecated)",
     r"(?:does not|doesn't) support (?:the )?[`'\"]?\w+[`'\"]? (?:parameter|field|feature|header)",
     r"(?:thinking|effort|temperature|top_p|cache_control|context_management)\S{0,20} (?:is |are )?(?:not supported|unsupported|deprecated)",
+    r"model does(?: not|n't) support\b|not supported (?:by|on|with|for) (?:this|the) model",
     r"(?:parameters?|`\w+`) cannot (?:both )?be (?:set|specified|used)",
 )
 

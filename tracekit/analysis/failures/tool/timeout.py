@@ -20,6 +20,8 @@ from tracekit.analysis.failures.layer import TOOL
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
 _NAMES: Final = names("TimeoutError", "ToolTimeoutError", "CommandTimeout", "ShellTimeoutError")
+_ENDED: Final = wording(r".{0,40}\btimed out\b")
+"""Of whatever the tool does. Behind an exit code it would be the command's own word."""
 _OPENS: Final = wording(
     r"(?:the )?(?:command|tool|task|process|agent|operation|request|execution)\b.{0,40}\btimed out",
     r"timed? ?out after \d",
@@ -29,7 +31,7 @@ _OPENS: Final = wording(
 
 
 def _match(evidence: Evidence) -> str | None:
-    return evidence.output_opens(_OPENS) or evidence.named(_NAMES)
+    return evidence.output_opens(_OPENS) or evidence.opens(_ENDED) or evidence.named(_NAMES)
 
 
 RULE: Final = Rule(Family.TOOL, Kind.TIMEOUT, Retry.MAY_REPEAT_SIDE_EFFECT, TOOL, _match, __doc__)

@@ -27,6 +27,7 @@ STOPPED: Final = wording(r"the user doesn't want to proceed(?s:.{0,600})\bstoppe
 _SAYS: Final = wording(
     r"the user doesn't want to take this action right now",
     r"(?:interrupted|cancell?ed|aborted|stopped) by (?:the )?user",
+    r"^interrupted(?: ·|\.|$)",
     r"user (?:interrupted|aborted|cancell?ed)",
     r"(?:api error: )?(?:request was aborted|operation aborted|(?:the|this) operation was aborted(?! due to timeout))",
     r"ede_diagnostic",
