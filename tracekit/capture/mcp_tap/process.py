@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final
 
 from tracekit.capture.mcp_tap.calls import Server
@@ -25,11 +24,6 @@ ENDING: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.
 """Signals by which a client asks its server to end."""
 FORWARDED: Final = ENDING | {signal.SIGUSR1, signal.SIGUSR2}
 
-_RUNNERS: Final = frozenset(
-    {"npx", "bunx", "uvx", "uv", "pipx", "python", "python3", "node", "bun", "deno", "docker", "podman", "ruby", "sh", "bash"}
-)
-"""Programs that run the one that their arguments name."""
-_VERBS: Final = frozenset({"run", "exec", "tool", "x", "dlx", "start"})
 _NOT_FOUND: Final = 127
 _NOT_EXECUTABLE: Final = 126
 _GRACE_SECONDS: Final = 1.0
@@ -37,23 +31,6 @@ _GRACE_SECONDS: Final = 1.0
 _FROM_TERMINAL: Final = 0x80
 """SI_KERNEL: the terminal sends a signal to all processes in front of it, so the server has it already."""
 _PR_SET_PDEATHSIG: Final = 1
-
-
-def server_name(command: Sequence[str]) -> str:
-    """Guess what a server is called from how it is run.
-
-    Examples:
-        >>> server_name(["npx", "-y", "@modelcontextprotocol/server-github@1.2"])
-        'server-github'
-        >>> server_name(["/usr/bin/python3", "/srv/weather.py", "--port", "1"])
-        'weather'
-    """
-    for word in command:
-        name = Path(word).name
-        is_runner = name.rstrip("0123456789.") in _RUNNERS or name in _RUNNERS or name in _VERBS
-        if not is_runner and not word.startswith("-"):
-            return name.rpartition("@")[0] or Path(name).stem or name
-    return Path(command[0]).name
 
 
 def tap(command: Sequence[str], *, server: Server, spool: Spool, content: bool = False) -> int:
