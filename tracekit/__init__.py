@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracekit.errors import TracekitError
+    from tracekit.instrument import instrument, uninstrument
     from tracekit.model import CONTRACTS, Boundary, Column, Contract, Event, Finding, Problem, Source, Span, Status, Value
 
 __version__ = "0.1.0"
@@ -26,7 +27,11 @@ __all__ = [
     "TracekitError",
     "Value",
     "__version__",
+    "instrument",
+    "uninstrument",
 ]
+
+_ROOMS = {"TracekitError": "tracekit.errors", "uninstrument": "tracekit.instrument"}
 
 
 if not TYPE_CHECKING:  # a type checker that saw this would take every misspelt name for a public one
@@ -36,7 +41,9 @@ if not TYPE_CHECKING:  # a type checker that saw this would take every misspelt 
         if name not in __all__:
             message = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(message)
-        room = import_module("tracekit.errors" if name == "TracekitError" else "tracekit.model")
+        if name == "instrument":  # the room itself, which can be called
+            return import_module("tracekit.instrument")
+        room = import_module(_ROOMS.get(name, "tracekit.model"))
         return globals().setdefault(name, getattr(room, name))
 
 

@@ -1,0 +1,61 @@
+"""The content blocks of a response: a boundary each, with the arrival of every event in it."""
+
+from typing import Final
+
+from tracekit.instrument.endings import Ending
+from tracekit.instrument.handle import Handle, Told
+from tracekit.model import Boundary, Event, Status, semconv
+
+_EACH: Final = 4_000
+"""Events of one block that are kept one by one; later ones are only counted."""
+
+
+class Block(Handle):
+    """One content block, from its start to its completion.
+
+    Attributes:
+        size: Characters of content that came so far.
+        arrivals: When each event came, and how much content it brought.
+    """
+
+    boundary = Boundary.STREAM_EVENT
+
+    def __init__(
+        self, key: str | None, index: int, block_type: str, *, tool_use_id: str = "", tool_name: str = "", parent: Handle | None = None
+    ) -> None:
+        said: dict[str, Told] = {semconv.BLOCK_INDEX: index}
+        if block_type:
+            said[semconv.BLOCK_TYPE] = block_type
+        if tool_use_id:
+            said |= {semconv.TOOL_CALL_ID: tool_use_id, semconv.TOOL_NAME: tool_name}
+        super().__init__(f"stream_event {block_type or index}", key=key, parent=parent, attributes=said)
+        self.index = index
+        self.size = 0
+        self.arrivals: list[tuple[int, str, int]] = []
+        self.uncounted = 0
+
+    def arrived(self, at_ns: int, event: str, size: int) -> None:
+        """Note an event of the stream. This is the hot path."""
+        self.size += size
+        if len(self.arrivals) < _EACH:
+            self.arrivals.append((at_ns, event, size))
+        else:
+            self.uncounted += 1
+
+    def cut(self, cause: str, status: Status, at_ns: int) -> None:
+        """End it unfinished."""
+        self.say({semconv.STREAM_CUT: cause})
+        self.end(status=status, at_ns=at_ns)
+
+    def _close(self, ending: Ending) -> None:
+        ending.said[semconv.BLOCK_SIZE] = self.size
+
+    def _part_of(self) -> str | None:
+        return self._outer.request or self._outer.around
+
+    def _moments(self) -> tuple[Event, ...]:
+        moments = [Event(at_ns, name, {semconv.EVENT_BYTES: size}) for at_ns, name, size in self.arrivals]
+        if self.uncounted:
+            last_ns, name, _ = self.arrivals[-1]
+            moments.append(Event(last_ns, name, {semconv.EVENT_COUNT: self.uncounted}))
+        return tuple(moments)

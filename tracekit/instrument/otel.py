@@ -1,0 +1,116 @@
+"""tracekit's parts in OpenTelemetry's SDK: a processor that writes what begins and what ends, an exporter for what ended."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from opentelemetry.sdk.trace import Span as SdkSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from tracekit.instrument.guard import blame
+from tracekit.instrument.handle import current
+from tracekit.instrument.place import Place
+from tracekit.instrument.record import is_ours, observe
+from tracekit.instrument.runtime import RUNTIME
+from tracekit.model import Event
+from tracekit.spool import Spool, spool_folder
+
+SPOOL_NAME: Final = "agent"
+
+
+def new_spool() -> Spool:
+    """The file that this process writes."""
+    return Spool(spool_folder(), SPOOL_NAME)
+
+
+class SpoolProcessor(SpanProcessor):
+    """Writes a span that is a boundary to the spool when it begins, and whole when it ends.
+
+    Those are the boundaries of `tracekit.instrument`, what its adapters made ones, and GenAI and MCP spans of other libraries. All else
+    passes. An error of its own is never felt by the spans.
+
+    Args:
+        spool: Where to; None: a new file in the spool's folder.
+    """
+
+    def __init__(self, spool: Spool | None = None) -> None:
+        self._spool = spool or new_spool()
+        self._places: dict[int, Place] = {}
+        """Where spans of others stand that have not ended."""
+        self._is_off = False
+
+    def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
+        """A span begins. `parent_context` is where; without one it is where the code is."""
+        if self._is_off:
+            return
+        try:
+            self._started(span, parent_context)
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+            blame(error)
+
+    def _started(self, span: SdkSpan, parent_context: Context | None) -> None:
+        place = RUNTIME.place()
+        if not is_ours(span):
+            here = current(context=parent_context)
+            if here is not None:
+                self._places[span.get_span_context().span_id] = place = here.place
+        self._write(span, place)
+
+    def opened(self, span: trace.Span, place: Place | None) -> None:
+        """Write again what an open span says by now."""
+        if not self._is_off and isinstance(span, ReadableSpan):
+            self._write(span, place or RUNTIME.place())
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """A span ended."""
+        if self._is_off:
+            return
+        try:
+            span_id = span.context.span_id if span.context is not None else 0
+            place = self._places.pop(span_id) if span_id in self._places else RUNTIME.place()
+            self._write(span, place, RUNTIME.moments.get(span_id, ()))
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+            blame(error)
+
+    def _write(self, span: ReadableSpan, place: Place, moments: tuple[Event, ...] = ()) -> None:
+        for observation in observe(span, place, moments):
+            self._spool.write(observation)
+
+    def shutdown(self) -> None:
+        """Write no more."""
+        self._is_off = True
+        self._spool.close()
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:  # noqa: ARG002  (of the interface)
+        """Nothing waits to be written."""
+        return True
+
+
+class SpoolExporter(SpanExporter):
+    """Writes ended spans to the spool: what `OTEL_TRACES_EXPORTER=tracekit` names.
+
+    What never ends it never sees; with `tracekit.instrument()` the processor writes that too.
+
+    Args:
+        spool: Where to; None: a new file in the spool's folder.
+    """
+
+    def __init__(self, spool: Spool | None = None) -> None:
+        self._spool = spool or new_spool()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Write spans; those that are no boundaries are left out."""
+        try:
+            for span in spans:
+                for observation in observe(span, RUNTIME.place()):
+                    self._spool.write(observation)
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+            blame(error)
+            return SpanExportResult.FAILURE
+        return SpanExportResult.SUCCESS
+
+    def shutdown(self) -> None:
+        """Close the file."""
+        self._spool.close()

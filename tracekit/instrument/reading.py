@@ -1,0 +1,73 @@
+"""Events of the Messages API, as its SDK's objects or as plain JSON, told to a request."""
+
+from typing import Final, Protocol
+
+from tracekit.instrument.usage import field
+
+_CONTENT: Final = ("text", "partial_json", "thinking", "signature", "data")
+"""Fields of a delta, or of a block's start, that are content."""
+
+
+class Request(Protocol):
+    """A request, as far as events tell of it."""
+
+    def event(
+        self,
+        type: str,  # noqa: A002  (the field's own name for it)
+        index: int | None = None,
+        size: int = 0,
+        *,
+        block_type: str = "",
+        tool_use_id: str = "",
+        tool_name: str = "",
+        at_ns: int | None = None,
+    ) -> None:
+        """An event of the stream came."""
+        ...
+
+    def response(
+        self,
+        *,
+        id: str | None = None,  # noqa: A002  (the field's own name for it)
+        model: str | None = None,
+        stop_reason: str | None = None,
+        usage: object = None,
+    ) -> None:
+        """Something is known of the response."""
+        ...
+
+    def error_event(self, error_type: str, text: str = "", *, at_ns: int | None = None) -> None:
+        """The server cannot go on."""
+        ...
+
+
+def read_event(request: Request, event: object, *, at_ns: int | None = None) -> None:
+    """Tell a request of an event of its stream, which came at this moment, if not now."""
+    kind = field(event, "type")
+    if not isinstance(kind, str):
+        return
+    index = field(event, "index")
+    if kind == "content_block_delta":
+        request.event(kind, index, _size(field(event, "delta")), at_ns=at_ns)
+    elif kind == "content_block_start":
+        block = field(event, "content_block")
+        call, tool, of = field(block, "id") or "", field(block, "name") or "", field(block, "type") or ""
+        request.event(kind, index, _size(block), block_type=of, tool_use_id=call, tool_name=tool, at_ns=at_ns)
+    elif kind == "error":
+        error = field(event, "error")
+        request.error_event(str(field(error, "type") or "error"), str(field(error, "message") or ""), at_ns=at_ns)
+    else:
+        _tell_message(request, kind, event)
+        request.event(kind, index, at_ns=at_ns)
+
+
+def _tell_message(request: Request, kind: str, event: object) -> None:
+    if kind == "message_start":
+        message = field(event, "message")
+        request.response(id=field(message, "id"), model=field(message, "model"), usage=field(message, "usage"))
+    elif kind == "message_delta":
+        request.response(stop_reason=field(field(event, "delta"), "stop_reason"), usage=field(event, "usage"))
+
+
+def _size(part: object) -> int:
+    return sum(len(value) for name in _CONTENT if isinstance(value := field(part, name), str))

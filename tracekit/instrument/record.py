@@ -1,0 +1,180 @@
+"""OpenTelemetry spans as observations: our own, those that an adapter made ours, and GenAI and MCP spans of other libraries."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.trace import SpanKind, StatusCode
+
+from tracekit.instrument.place import Place, span_key
+from tracekit.model import Boundary, Event, Source, Span, Status, Value, semconv
+from tracekit.model.redact import error_text
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import ReadableSpan
+
+_FIELDS: Final = frozenset(
+    {
+        semconv.BOUNDARY,
+        semconv.KEY,
+        semconv.PARENT_KEY,
+        semconv.SESSION_ID,
+        semconv.AGENT_ID,
+        semconv.STATUS,
+        semconv.ALL_INPUT_TOKENS,
+        semconv.FIRST_CHUNK_S,
+        semconv.CONVERSATION_ID,
+    }
+)
+"""Attributes that are a span's fields, or that the store keeps in another form."""
+_OURS: Final = frozenset(value for name, value in vars(semconv).items() if name.isupper()) - {semconv.EVENT_BYTES, semconv.EVENT_COUNT}
+_NAMED_BY: Final = {
+    Boundary.TURN: semconv.AGENT_TYPE,
+    Boundary.SUBAGENT: semconv.AGENT_TYPE,
+    Boundary.MODEL_REQUEST: semconv.REQUEST_MODEL,
+    Boundary.REQUEST_ATTEMPT: semconv.REQUEST_MODEL,
+    Boundary.STREAM_EVENT: semconv.BLOCK_TYPE,
+    Boundary.TOOL_SCHEDULE: semconv.TOOL_NAME,
+    Boundary.TOOL_EXECUTION: semconv.TOOL_NAME,
+    Boundary.PERMISSION_WAIT: semconv.TOOL_NAME,
+    Boundary.MCP_CALL: semconv.TOOL_NAME,
+    Boundary.MCP_CONNECTION: semconv.MCP_SERVER,
+    Boundary.HOOK_REPLY: semconv.HOOK_NAME,
+    Boundary.COMPACTION: semconv.COMPACTION_TRIGGER,
+}
+_FOREIGN: Final = {
+    "chat": Boundary.MODEL_REQUEST,
+    "generate_content": Boundary.MODEL_REQUEST,
+    "text_completion": Boundary.MODEL_REQUEST,
+    "execute_tool": Boundary.TOOL_EXECUTION,
+    "invoke_agent": Boundary.TURN,
+}
+_TOOLS_CALL: Final = "tools/call"
+_SECOND: Final = 1_000_000_000
+_STATUS: Final = {StatusCode.UNSET: Status.UNSET, StatusCode.OK: Status.OK, StatusCode.ERROR: Status.ERROR}
+_CANCELLED: Final = frozenset({"CancelledError", "asyncio.exceptions.CancelledError", "KeyboardInterrupt", "GeneratorExit"})
+
+
+def is_ours(span: "ReadableSpan") -> bool:
+    """Whether the span says which boundary it is."""
+    return semconv.BOUNDARY in (span.attributes or {})
+
+
+def observe(span: "ReadableSpan", place: Place, moments: tuple[Event, ...] = ()) -> Iterator[Span]:
+    """Say what a span, open or ended, tells of boundaries; nothing, where it is none.
+
+    Args:
+        span: The span.
+        place: Where it stands, if it does not say so itself.
+        moments: What happened inside it, beside its own events.
+    """
+    said = span.attributes or {}
+    boundary = said.get(semconv.BOUNDARY)
+    if boundary is not None:
+        own = _own(span, Boundary(str(boundary)), place, moments)
+        yield own
+        if own.boundary is Boundary.SUBAGENT:
+            yield own._replace(boundary=Boundary.TURN, parent_key=own.key, attributes={semconv.TURN_KIND: "agent"})
+    else:
+        yield from _foreign(span, place)
+
+
+def _own(span: "ReadableSpan", boundary: Boundary, place: Place, moments: tuple[Event, ...]) -> Span:
+    said = span.attributes or {}
+    parent_key = said.get(semconv.PARENT_KEY)
+    attributes = {name: _value(value) for name, value in said.items() if name in _OURS and name not in _FIELDS}
+    return Span(
+        Source.INSTRUMENT,
+        str(said.get(semconv.SESSION_ID) or place.session_id),
+        boundary,
+        str(said.get(semconv.KEY) or _key_of(span)),
+        span.start_time or 0,
+        span.end_time,
+        name=str(attributes.get(_NAMED_BY.get(boundary, ""), "")),
+        agent_id=_text(said.get(semconv.AGENT_ID)),
+        parent_key=_text(parent_key),
+        status=_status(span),
+        attributes=attributes,
+        events=_events(span, moments) if span.end_time is not None else (),
+    )
+
+
+def _events(span: "ReadableSpan", moments: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Our marks. An exception's event holds a stack, whose lines are content."""
+    own = [Event(event.timestamp, event.name) for event in span.events if event.name != "exception"]
+    return tuple(sorted((*own, *moments), key=lambda event: event.time_ns)) if own else moments
+
+
+def _foreign(span: "ReadableSpan", place: Place) -> Iterator[Span]:
+    """A GenAI or MCP span of another library. Inside a boundary of ours that is the same thing it is not told twice."""
+    said = span.attributes or {}
+    boundary = _foreign_boundary(span, said)
+    if boundary is None or (boundary is Boundary.MODEL_REQUEST and place.request is not None):
+        return
+    in_call = boundary in {Boundary.TOOL_EXECUTION, Boundary.MCP_CALL}
+    if boundary is Boundary.TOOL_EXECUTION and place.tool is not None:
+        return
+    known = _text(said.get(semconv.TOOL_CALL_ID)) or place.tool if in_call else _text(said.get(semconv.RESPONSE_ID))
+    opened_as = _key_of(span)
+    attributes = _translated(span, said)
+    if known is not None and span.end_time is not None:
+        attributes[semconv.OPENED_AS] = opened_as
+    yield Span(
+        Source.INSTRUMENT,
+        _text(said.get(semconv.SESSION_ID)) or place.session_id,
+        boundary,
+        opened_as if known is None or span.end_time is None else known,
+        span.start_time or 0,
+        span.end_time,
+        name=str(attributes.get(_NAMED_BY[boundary], "")),
+        agent_id=place.agent_id,
+        parent_key=(place.tool or place.around) if boundary is Boundary.MCP_CALL else place.request if in_call else place.around,
+        status=_status(span),
+        attributes=attributes,
+    )
+
+
+def _foreign_boundary(span: "ReadableSpan", said: Mapping[str, Any]) -> Boundary | None:
+    if said.get(semconv.MCP_METHOD) == _TOOLS_CALL:
+        # What a server says of a call is not the caller's word.
+        return Boundary.MCP_CALL if span.kind is not SpanKind.SERVER else None
+    return _FOREIGN.get(str(said.get(semconv.OPERATION, "")))
+
+
+def _translated(span: "ReadableSpan", said: Mapping[str, Any]) -> dict[str, Value]:
+    found = {name: _value(value) for name, value in said.items() if name in _OURS and name not in _FIELDS}
+    total = said.get(semconv.ALL_INPUT_TOKENS)
+    if isinstance(total, int):
+        cached = int(found.get(semconv.CACHE_READ_TOKENS, 0)) + int(found.get(semconv.CACHE_WRITE_TOKENS, 0))
+        found.setdefault(semconv.INPUT_TOKENS, max(total - cached, 0))
+    seconds = said.get(semconv.FIRST_CHUNK_S)
+    if isinstance(seconds, int | float) and span.start_time is not None:
+        found.setdefault(semconv.FIRST_BYTE_NS, span.start_time + int(seconds * _SECOND))
+    if span.status.description:
+        found.setdefault(semconv.ERROR_TEXT, error_text(span.status.description))
+    if found.get(semconv.OPERATION) == "invoke_agent":
+        found[semconv.TURN_KIND] = "prompt"
+    return found
+
+
+def _key_of(span: "ReadableSpan") -> str:
+    context = span.context
+    return span_key(context.span_id if context is not None else 0)
+
+
+def _status(span: "ReadableSpan") -> Status:
+    said = span.attributes or {}
+    outright = said.get(semconv.STATUS)
+    if outright is not None:
+        return Status(str(outright))
+    if said.get(semconv.ERROR_TYPE) in _CANCELLED:
+        return Status.CANCELLED
+    return _STATUS[span.status.status_code]
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _value(value: Any) -> Value:
+    """A list, as of the finish reasons, as one text."""
+    return value if isinstance(value, str | int | float) else ",".join(str(item) for item in value)

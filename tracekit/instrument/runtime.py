@@ -1,0 +1,82 @@
+"""What all boundaries of a process share: the clock, the tracer, the recorder, and the session that nobody named."""
+
+import time
+from typing import TYPE_CHECKING, Protocol
+from uuid import uuid4
+
+from opentelemetry import trace
+
+from tracekit.instrument.place import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracekit.model import Event
+
+NAME = "tracekit"
+"""Of the tracer."""
+
+
+class Recorder(Protocol):
+    """Takes what is to be known of a span before it ends."""
+
+    def opened(self, span: trace.Span, place: Place | None) -> None:
+        """Keep what an open span says so far."""
+        ...
+
+
+class Runtime:
+    """The state of a process.
+
+    Attributes:
+        clock: Gives Unix nanoseconds.
+        content: Whether arguments, results and texts are kept, without their secrets.
+        recorder: Where open spans are told of; None where nobody records.
+        provider: The tracer provider that was chosen; None: the global one.
+        on_provider: Told of each other global provider that turns up.
+        moments: The moments inside spans that are just being ended, by span id: more than an SDK would keep.
+    """
+
+    def __init__(self) -> None:
+        self.moments: dict[int, tuple[Event, ...]] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Be as a process that was never instrumented."""
+        self.clock: Callable[[], int] = time.time_ns
+        self.content = False
+        self.recorder: Recorder | None = None
+        self.provider: trace.TracerProvider | None = None
+        self.on_provider: Callable[[trace.TracerProvider], trace.TracerProvider] = _as_it_is
+        self._seen: trace.TracerProvider | None = None
+        self._tracer: trace.Tracer = trace.NoOpTracer()
+
+    def tracer(self) -> trace.Tracer:
+        """The tracer. A provider that was set up after us is noticed: the order of the two does not matter."""
+        provider = self.provider or trace.get_tracer_provider()
+        if provider is not self._seen:
+            self._tracer = self.on_provider(provider).get_tracer(NAME)
+            self._seen = provider
+        return self._tracer
+
+    def place(self) -> Place:
+        """Where code is that stands in no session of anybody's: one session a process."""
+        session_id = _process_session()
+        return Place(session_id, around=session_id)
+
+
+class _Process:
+    session_id = ""
+
+
+def _process_session() -> str:
+    if not _Process.session_id:
+        _Process.session_id = str(uuid4())
+    return _Process.session_id
+
+
+def _as_it_is(provider: trace.TracerProvider) -> trace.TracerProvider:
+    return provider
+
+
+RUNTIME = Runtime()

@@ -1,0 +1,37 @@
+"""Token counts and stream events as the SDKs hand them over: mappings or objects with the same names."""
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from tracekit.model import semconv
+
+_USAGE: Final = (
+    ("input_tokens", semconv.INPUT_TOKENS),
+    ("output_tokens", semconv.OUTPUT_TOKENS),
+    ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
+    ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
+)
+
+
+def field(of: object, name: str) -> Any:
+    """A field of a mapping or an object; None where it has none."""
+    if isinstance(of, Mapping):
+        return cast("Mapping[str, Any]", of).get(name)
+    return getattr(of, name, None)
+
+
+def counted(usage: object) -> dict[str, int]:
+    """The tokens, by the names of `semconv`. `input_tokens` are the uncached ones, as the Messages API counts."""
+    found: dict[str, int] = {}
+    for theirs, ours in _USAGE:
+        number = field(usage, theirs)
+        if isinstance(number, int):
+            found[ours] = number
+    return found
+
+
+def all_input(tokens: Mapping[str, int]) -> int | None:
+    """Input tokens with the cached ones, as the GenAI conventions count; None where nothing is known."""
+    if semconv.INPUT_TOKENS not in tokens:
+        return None
+    return sum(tokens.get(name, 0) for name in (semconv.INPUT_TOKENS, semconv.CACHE_READ_TOKENS, semconv.CACHE_WRITE_TOKENS))
