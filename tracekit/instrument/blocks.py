@@ -4,10 +4,19 @@ from typing import Final
 
 from tracekit.instrument.endings import Ending
 from tracekit.instrument.handle import Handle, Told
-from tracekit.model import Boundary, Event, Status, semconv
+from tracekit.model import NO_ATTRIBUTES, Boundary, Event, Status, semconv
 
 _EACH: Final = 4_000
 """Events of one block that are kept one by one; later ones are only counted."""
+
+
+Arrival = tuple[int, str, int]
+"""When an event came, its name, and how much content it brought."""
+
+
+def arrivals(of: list[Arrival]) -> list[Event]:
+    """Arrivals as the moments of a span."""
+    return [Event(at_ns, name, {semconv.EVENT_BYTES: size} if size else NO_ATTRIBUTES) for at_ns, name, size in of]
 
 
 class Block(Handle):
@@ -31,7 +40,7 @@ class Block(Handle):
         super().__init__(f"stream_event {block_type or index}", key=key, parent=parent, attributes=said)
         self.index = index
         self.size = 0
-        self.arrivals: list[tuple[int, str, int]] = []
+        self.arrivals: list[Arrival] = []
         self.uncounted = 0
 
     def arrived(self, at_ns: int, event: str, size: int) -> None:
@@ -54,7 +63,7 @@ class Block(Handle):
         return self._outer.request or self._outer.around
 
     def _moments(self) -> tuple[Event, ...]:
-        moments = [Event(at_ns, name, {semconv.EVENT_BYTES: size}) for at_ns, name, size in self.arrivals]
+        moments = arrivals(self.arrivals)
         if self.uncounted:
             last_ns, name, _ = self.arrivals[-1]
             moments.append(Event(last_ns, name, {semconv.EVENT_COUNT: self.uncounted}))

@@ -31,6 +31,9 @@ class Handle:
         key: The identity that the world gave it; None while nobody knows.
         parent: What it is part of; None: what the code stands in.
         attributes: More to be known of it, by the names of `semconv`.
+
+    Attributes:
+        ended_ns: When it ended, once it has.
     """
 
     boundary: ClassVar[Boundary]
@@ -62,6 +65,7 @@ class Handle:
         self._inside: _Inside | None = None
         self._status: Status | None = None
         self._start_ns = 0
+        self.ended_ns = 0
 
     # What it is -------------------------------------------------------------------------------------------------------
 
@@ -105,14 +109,38 @@ class Handle:
             blame(error)
         return self
 
-    def adopt(self, span: trace.Span) -> Self:
-        """Begin with a span that somebody else started and will end: it is enriched, and not doubled."""
+    def adopt(self, span: trace.Span, *, finish: Callable[[], object] | None = None) -> Self:
+        """Begin with a span that somebody else started and will end: it is enriched, and not doubled.
+
+        Args:
+            span: The span.
+            finish: Called when its owner is about to end it, which may be before anybody else knows that it is over. It is the last
+                chance to `end` this; the span then ends when this did.
+        """
         try:
             if self._place is None:
                 self._begin(span, None)
+                if self._live and finish is not None:
+                    self._end_first(span, finish)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
         return self
+
+    def _end_first(self, span: trace.Span, finish: Callable[[], object]) -> None:
+        """Have our end come before that of a span, whose owner has a method of its own to end it from here on."""
+        theirs = span.end
+
+        def end(end_time: int | None = None) -> None:
+            del span.__dict__["end"]
+            try:
+                finish()
+                self._end_span(max(self.ended_ns, self._start_ns) if self.ended_ns else end_time, theirs)
+            except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+                if span.is_recording():
+                    theirs(end_time)
+                blame(error)
+
+        span.__dict__["end"] = end
 
     def _begin(self, span: trace.Span | None, at_ns: int | None) -> None:
         if self._parent is None:
@@ -207,6 +235,7 @@ class Handle:
             return
         ending = Ending(error, said_by(error), at_ns)
         self._close(ending)
+        self.ended_ns = ending.at_ns
         said, ended = ending.said, status or self._status or self._outcome(error)
         said[semconv.STATUS] = ended.value
         if self.key != self._opened_as:
@@ -218,6 +247,7 @@ class Handle:
         self._span.set_attributes(said)
         if ended is Status.ERROR:
             self._span.set_status(StatusCode.ERROR, str(said.get(semconv.ERROR_TEXT, "")) or None)
+        self._keep_moments()
         if self._owned:
             self._end_span(max(ending.at_ns, self._start_ns))
 
@@ -233,15 +263,16 @@ class Handle:
         """The moments inside it."""
         return ()
 
-    def _end_span(self, at_ns: int) -> None:
+    def _end_span(self, at_ns: int | None, end: Callable[[int | None], None] | None = None) -> None:
+        end = end or self._span.end
         moments = self._moments()
         if not moments:
-            self._span.end(at_ns)
+            end(at_ns)
             return
         span_id = self._span.get_span_context().span_id
         RUNTIME.moments[span_id] = moments
         try:
-            self._span.end(at_ns)
+            end(at_ns)
         finally:
             del RUNTIME.moments[span_id]
 
@@ -316,6 +347,23 @@ class _Inside:
             outer = around._outer  # noqa: SLF001
             around = cast("_Inside | None", otel.get_value(_HERE, outer))
         return outer
+
+
+def _before_end(span: trace.Span, finish: Callable[[], object], end: Callable[[], None]) -> None:
+    """Have something said before a span is ended by whoever started it: afterwards nothing can be."""
+    ends = span.end
+
+    def ending(end_time: int | None = None) -> None:
+        vars(span).pop("end", None)
+        try:
+            finish()
+            end()
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+            blame(error)
+        finally:
+            ends(end_time)
+
+    vars(span)["end"] = ending
 
 
 def current(boundary: Boundary | None = None, *, context: Context | None = None) -> Handle | None:

@@ -70,7 +70,7 @@ class SpoolProcessor(SpanProcessor):
         try:
             span_id = span.context.span_id if span.context is not None else 0
             place = self._places.pop(span_id) if span_id in self._places else RUNTIME.place()
-            self._write(span, place, RUNTIME.moments.get(span_id, ()))
+            self._write(span, place, RUNTIME.moments.pop(span_id, ()))
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
 

@@ -6,7 +6,7 @@ from typing import Any, Final, Self, TypeVar
 from opentelemetry.trace import SpanKind
 
 from tracekit.instrument.attempts import Attempt, RetryWait
-from tracekit.instrument.blocks import Block
+from tracekit.instrument.blocks import Arrival, Block, arrivals
 from tracekit.instrument.endings import Ending, is_cancellation
 from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.handle import Handle, Told
@@ -53,7 +53,7 @@ class ModelRequest(Handle):
         self._attempt: Attempt | None = None
         self._wait: RetryWait | None = None
         self._blocks: dict[int | None, Block] = {}
-        self._arrivals: list[tuple[int, str, int]] = []
+        self._arrivals: list[Arrival] = []
         self._first_byte_ns: int | None = None
         self._first_content_ns: int | None = None
         self._last_ns = 0
@@ -341,7 +341,7 @@ class ModelRequest(Handle):
         return self._outer._replace(request=self._opened_as)
 
     def _moments(self) -> tuple[Event, ...]:
-        return tuple(Event(at_ns, name, {semconv.EVENT_BYTES: size}) for at_ns, name, size in self._arrivals)
+        return tuple(arrivals(self._arrivals))
 
     def start(self, *, at_ns: int | None = None) -> Self:
         """Begin. See `Handle.start`."""

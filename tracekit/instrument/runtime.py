@@ -34,7 +34,7 @@ class Runtime:
         recorder: Where open spans are told of; None where nobody records.
         provider: The tracer provider that was chosen; None: the global one.
         on_provider: Told of each other global provider that turns up.
-        moments: The moments inside spans that are just being ended, by span id: more than an SDK would keep.
+        moments: The moments inside spans that are about to be ended, by span id: more than an SDK would keep.
     """
 
     def __init__(self) -> None:
