@@ -18,6 +18,10 @@ _USAGE: Final = (
     ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
     ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
 )
+_TIERS: Final = (
+    ("ephemeral_5m_input_tokens", semconv.CACHE_WRITE_5M_TOKENS),
+    ("ephemeral_1h_input_tokens", semconv.CACHE_WRITE_1H_TOKENS),
+)
 _GROWS_BY: Final = ("text", "thinking", "partial_json", "data")
 """Fields of a block's start or of a delta that are its content."""
 _DELTAS: Final = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
@@ -204,7 +208,12 @@ class Response:
 
     def _count(self, usage: Object) -> None:
         """Usage is cumulative, and some servers count less in a later event: the largest of each number holds."""
-        for name, attribute in _USAGE:
-            number = usage.get(name)
+        self._keep(usage, _USAGE)
+        tiers = inner(usage, "cache_creation")
+        self._keep({name: tokens for name, tokens in tiers.items() if tokens}, _TIERS)
+
+    def _keep(self, counts: Object, names: tuple[tuple[str, str], ...]) -> None:
+        for name, attribute in names:
+            number = counts.get(name)
             if isinstance(number, int):
                 self.facts[attribute] = max(number, int(self.facts.get(attribute, 0)))

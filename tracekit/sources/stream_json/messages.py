@@ -5,7 +5,7 @@ from typing import Final
 
 from tracekit.model import Span, Status, semconv
 from tracekit.model.redact import mask_secrets
-from tracekit.sources.fields import Object, mapping, number, objects_in, parts_of, text
+from tracekit.sources.fields import Object, mapping, number, objects_in, parts_of, text, whole
 from tracekit.sources.stream_json.call import Call, Result, call_of, orphan, result_of
 from tracekit.sources.stream_json.clock import Timed
 from tracekit.sources.stream_json.edges import shifted
@@ -123,6 +123,8 @@ def result(session: Session, line: Timed) -> Iterator[Span]:
     session.outcome |= result_attributes(line.value)
     if (cost := number(line.value, "total_cost_usd")) is not None:
         session.outcome[semconv.COST_USD] = cost
+    if windows := _windows(line.value):
+        session.outcome[semconv.CONTEXT_WINDOWS] = windows
     session.status = turn.status
     if turn.start.earliest < session.first.earliest:
         session.first = turn.start
@@ -132,6 +134,12 @@ def result(session: Session, line: Timed) -> Iterator[Span]:
             call.denied = True
     yield from session.end_turn(line, Status.CANCELLED if turn.interrupts else None)
     session.note(None, line.moment)
+
+
+def _windows(value: Object) -> str:
+    models = mapping(value, "modelUsage")
+    found = ((model, whole(mapping(models, model), "contextWindow")) for model in models)
+    return ",".join(f"{model}={tokens}" for model, tokens in found if tokens)
 
 
 def tool_progress(session: Session, line: Timed) -> Iterator[Span]:

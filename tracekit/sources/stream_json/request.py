@@ -13,19 +13,13 @@ from tracekit.sources.stream_json.clock import EARLY_NS, QUIET_LATE_NS, Moment, 
 from tracekit.sources.stream_json.edges import between, edges, following, shifted
 from tracekit.sources.timestamps import MILLISECOND
 from tracekit.sources.transcript.timing import last_block_estimate
+from tracekit.sources.usage import counted
 
 ANNOUNCED_NS: Final = 250 * MILLISECOND
 """The server reads a request 11 to 165 ms after the line that announces it has arrived."""
 
 SENT_NS: Final = 100 * MILLISECOND
 """The server reads a request up to 80 ms after the client began to count the time to the first byte."""
-
-_USAGE: Final = (
-    ("input_tokens", semconv.INPUT_TOKENS),
-    ("output_tokens", semconv.OUTPUT_TOKENS),
-    ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
-    ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
-)
 
 
 @dataclass(slots=True)
@@ -186,9 +180,9 @@ class Request:
 
     def count(self, usage: Object) -> None:
         """Keep the largest value of each field: only the last word on a response's usage is whole."""
-        for name, attribute in _USAGE:
-            tokens, known = whole(usage, name), self.usage.get(attribute, -1)
-            if tokens is not None and isinstance(known, int) and tokens > known:
+        for attribute, tokens in counted(usage):
+            known = self.usage.get(attribute, -1)
+            if isinstance(known, int) and tokens > known:
                 self.usage[attribute] = tokens
 
     def answer(self, line: Timed, *, content: bool) -> None:

@@ -2,20 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from tracekit.model import Boundary, Span, Status, Value, semconv
-from tracekit.sources.fields import mapping, text, whole
+from tracekit.sources.fields import mapping, text
 from tracekit.sources.transcript.attempt import Attempt, Failure, sent
 from tracekit.sources.transcript.entries import Entry
 from tracekit.sources.transcript.timing import BLOCK_LATE_NS, last_block_estimate, waits_for_message
-
-_USAGE: Final = (
-    ("input_tokens", semconv.INPUT_TOKENS),
-    ("output_tokens", semconv.OUTPUT_TOKENS),
-    ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
-    ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
-)
+from tracekit.sources.usage import counted
 
 
 @dataclass(slots=True)
@@ -89,11 +82,9 @@ class Response:
         self.heard_ns = max(self.heard_ns, stamp_ns)
         self.model = text(message, "model") or self.model
         self.stop_reason = text(message, "stop_reason") or self.stop_reason
-        usage = mapping(message, "usage")
-        for name, attribute in _USAGE:
-            value = whole(usage, name)
-            if value is not None and value > self.usage.get(attribute, -1):
-                self.usage[attribute] = value
+        for attribute, tokens in counted(mapping(message, "usage")):
+            if tokens > self.usage.get(attribute, -1):
+                self.usage[attribute] = tokens
 
     def start(self) -> tuple[int, int]:
         """Earliest and latest start of the request, over all its attempts."""

@@ -100,6 +100,8 @@ def _attributes(own: Attributes, facts: RequestFacts) -> dict[str, Value]:
             (semconv.OUTPUT_TOKENS, integer(own, "output_tokens", "gen_ai.usage.output_tokens")),
             (semconv.CACHE_READ_TOKENS, integer(own, "cache_read_tokens", "gen_ai.usage.cache_read.input_tokens")),
             (semconv.CACHE_WRITE_TOKENS, integer(own, "cache_creation_tokens", "gen_ai.usage.cache_write.input_tokens")),
+            (semconv.CACHE_WRITE_5M_TOKENS, integer(event, "cache_creation_5m_tokens") or None),
+            (semconv.CACHE_WRITE_1H_TOKENS, integer(event, "cache_creation_1h_tokens") or None),
             (semconv.COST_USD, number(event, "cost_usd")),
             (semconv.ATTEMPTS, integer(own, "attempt") or integer(exhausted, "total_attempts") or integer(event, "attempt")),
             (semconv.HTTP_STATUS, integer(own, "status_code") or integer(event, "status_code") or integer(exhausted, "status_code")),
