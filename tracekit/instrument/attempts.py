@@ -19,7 +19,6 @@ class Attempt(Handle):
     Attributes:
         number: From 1.
         request_id: Of the server's answer; empty without one.
-        ended_ns: When it ended, once it has.
     """
 
     boundary = Boundary.REQUEST_ATTEMPT
@@ -32,7 +31,6 @@ class Attempt(Handle):
         super().__init__(f"attempt {number}", parent=parent, attributes=said)
         self.number = number
         self.request_id = ""
-        self.ended_ns = 0
         self._http_status: int | None = None
 
     def answered(self, status: int, headers: Mapping[str, str] | None = None) -> None:
@@ -59,9 +57,6 @@ class Attempt(Handle):
         if error is None and answered is not None and answered not in _SUCCESS:
             return Status.ERROR
         return super()._outcome(error)
-
-    def _close(self, ending: Ending) -> None:
-        self.ended_ns = ending.at_ns
 
     def _part_of(self) -> str | None:
         return self._outer.request or self._outer.around

@@ -113,34 +113,33 @@ class Handle:
         """Begin with a span that somebody else started and will end: it is enriched, and not doubled.
 
         Args:
-            span: The span.
+            span: The span; one that records nothing is left alone.
             finish: Called when its owner is about to end it, which may be before anybody else knows that it is over. It is the last
-                chance to `end` this; the span then ends when this did.
+                chance to `end` this, which it does itself without one; the span then ends when this did.
         """
         try:
             if self._place is None:
                 self._begin(span, None)
-                if self._live and finish is not None:
+                if self._live:
                     self._end_first(span, finish)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
         return self
 
-    def _end_first(self, span: trace.Span, finish: Callable[[], object]) -> None:
+    def _end_first(self, span: trace.Span, finish: Callable[[], object] | None) -> None:
         """Have our end come before that of a span, whose owner has a method of its own to end it from here on."""
         theirs = span.end
 
         def end(end_time: int | None = None) -> None:
-            del span.__dict__["end"]
+            vars(span).pop("end", None)
             try:
-                finish()
-                self._end_span(max(self.ended_ns, self._start_ns) if self.ended_ns else end_time, theirs)
-            except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
-                if span.is_recording():
-                    theirs(end_time)
-                blame(error)
+                if finish is not None:
+                    finish()
+                self.end(at_ns=end_time)
+            finally:
+                theirs(max(self.ended_ns, self._start_ns) if self.ended_ns else end_time)
 
-        span.__dict__["end"] = end
+        vars(span)["end"] = end
 
     def _begin(self, span: trace.Span | None, at_ns: int | None) -> None:
         if self._parent is None:
@@ -249,7 +248,7 @@ class Handle:
             self._span.set_status(StatusCode.ERROR, str(said.get(semconv.ERROR_TEXT, "")) or None)
         self._keep_moments()
         if self._owned:
-            self._end_span(max(ending.at_ns, self._start_ns))
+            self._span.end(max(ending.at_ns, self._start_ns))
 
     def _close(self, ending: Ending) -> None:
         """Add what is known only at the end, and say when that was if it was not now."""
@@ -263,18 +262,10 @@ class Handle:
         """The moments inside it."""
         return ()
 
-    def _end_span(self, at_ns: int | None, end: Callable[[int | None], None] | None = None) -> None:
-        end = end or self._span.end
-        moments = self._moments()
-        if not moments:
-            end(at_ns)
-            return
-        span_id = self._span.get_span_context().span_id
-        RUNTIME.moments[span_id] = moments
-        try:
-            end(at_ns)
-        finally:
-            del RUNTIME.moments[span_id]
+    def _keep_moments(self) -> None:
+        """Leave the moments for the recorder, who sees the span's end."""
+        if RUNTIME.recorder is not None and (moments := self._moments()):
+            RUNTIME.moments[self._span.get_span_context().span_id] = moments
 
     # How it is stood in -----------------------------------------------------------------------------------------------
 
@@ -347,23 +338,6 @@ class _Inside:
             outer = around._outer  # noqa: SLF001
             around = cast("_Inside | None", otel.get_value(_HERE, outer))
         return outer
-
-
-def _before_end(span: trace.Span, finish: Callable[[], object], end: Callable[[], None]) -> None:
-    """Have something said before a span is ended by whoever started it: afterwards nothing can be."""
-    ends = span.end
-
-    def ending(end_time: int | None = None) -> None:
-        vars(span).pop("end", None)
-        try:
-            finish()
-            end()
-        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
-            blame(error)
-        finally:
-            ends(end_time)
-
-    vars(span)["end"] = ending
 
 
 def current(boundary: Boundary | None = None, *, context: Context | None = None) -> Handle | None:
