@@ -82,7 +82,7 @@ def write(text: str) -> None:
     try:
         print(_spelt(text, sys.stdout), flush=True)  # noqa: T201
     except BrokenPipeError:
-        _end_quietly()
+        end_quietly()
 
 
 def note(text: str) -> None:
@@ -130,7 +130,7 @@ def _spelt(text: str, stream: TextIO) -> str:
     return text
 
 
-def _end_quietly() -> NoReturn:
+def end_quietly() -> NoReturn:
     """End because the reader of stdout has gone, without a second complaint when the interpreter flushes."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(_BROKEN_PIPE)

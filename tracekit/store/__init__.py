@@ -5,10 +5,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tracekit.errors import TracekitError
-from tracekit.store.base import Batch, LedgerEntry, SpanStore
+from tracekit.store.base import Batch, LakeFile, LedgerEntry, SpanStore
 from tracekit.store.lease import wait_seconds
 
-__all__ = ["Batch", "LedgerEntry", "SpanStore", "default_store", "open_store", "store_path"]
+__all__ = ["Batch", "LakeFile", "LedgerEntry", "SpanStore", "default_store", "open_store", "store_path"]
 
 
 def default_store() -> str:
@@ -33,13 +33,16 @@ def store_path(url: str) -> Path:
     raise TracekitError(f"no engine is known for the store {url}; give the path of a file", slug="store-unknown")
 
 
-def open_store(url: str | None = None, *, write: bool = False, wait: float | None = None) -> AbstractContextManager[SpanStore]:
+def open_store(
+    url: str | None = None, *, write: bool = False, wait: float | None = None, lake: Path | None = None
+) -> AbstractContextManager[SpanStore]:
     """Lease a store: shared for reading, or with `write` exclusive, made if it does not exist.
 
     Args:
         url: A path or `duckdb:///path`; `:memory:` for one that is forgotten; None for the default.
         write: Open for loading.
         wait: Seconds to wait for a busy store; None for `TRACEKIT_WAIT` or 10.
+        lake: The folder below which `SpanStore.write_lake` may write, for one who reads.
 
     Raises:
         TracekitError: On entering the block: `no-store`, `store-busy`, `store-newer`, `store-damaged`, `store-unknown`.
@@ -49,4 +52,4 @@ def open_store(url: str | None = None, *, write: bool = False, wait: float | Non
     url = url or default_store()
     if url == ":memory:":
         return duckdb.memory_store()
-    return duckdb.file_store(store_path(url), write=write, wait=wait_seconds() if wait is None else wait)
+    return duckdb.file_store(store_path(url), write=write, wait=wait_seconds() if wait is None else wait, lake=lake)

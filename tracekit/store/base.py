@@ -1,6 +1,6 @@
 """What every engine that holds spans can do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -44,6 +44,16 @@ class Batch:
     """By file id: the position from which its rows are replaced, and the `read_to` that the ledger must still have."""
 
 
+class LakeFile(NamedTuple):
+    """One file of a lake, as it was written."""
+
+    path: Path
+    rows: int
+    number: int
+    """From 1."""
+    of: int
+
+
 class SpanStore(Protocol):
     """Where spans rest. Only this room names an engine."""
 
@@ -51,8 +61,27 @@ class SpanStore(Protocol):
         """Answer a query with a dict a row. Named parameters are written `$name`."""
         ...
 
+    def stream(self, sql: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Answer a query with a dict a row, without holding the rows. Other queries may be asked meanwhile."""
+        ...
+
     def query(self, sql: str, **parameters: Any) -> "pl.DataFrame":
         """Answer a query with a Polars frame."""
+        ...
+
+    def write_lake(
+        self, folder: Path, tables: Sequence[str], *, sessions: Sequence[str] | None = None, without: Sequence[str] = ()
+    ) -> Iterator[LakeFile]:
+        """Write tables as Parquet, a folder a table and in it a folder a day, each sorted by session and start; a file at a time.
+
+        Only a store that was opened with `lake=folder` may write there.
+
+        Args:
+            folder: Where the lake lies.
+            tables: `spans` (what each witness saw) or `boundaries` (each boundary once).
+            sessions: Ids of the sessions that are wanted; None for all.
+            without: Names of attributes that stay out.
+        """
         ...
 
     def ledger(self) -> dict[str, LedgerEntry]:

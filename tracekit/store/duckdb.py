@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import duckdb
 
 from tracekit.errors import TracekitError
-from tracekit.store.base import Batch, LedgerEntry
+from tracekit.store import duckdb_lake
+from tracekit.store.base import Batch, LakeFile, LedgerEntry
 from tracekit.store.lease import lease
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ SCHEMA_VERSION: Final = "2"
 
 _LOCKED_UP: Final = {"enable_external_access": False, "lock_configuration": True}
 """A reader may look at the store and at nothing else: no COPY to a file, no ATTACH, no way to turn this off."""
+
+_STREAMED: Final = 2_048
+"""Rows that are fetched at once where all are not to be held: what DuckDB works on at once."""
 
 _PARAMETER: Final = re.compile(r"\$([a-z_]+)")
 _DDL: Final = files("tracekit.store") / "ddl" / "duckdb"
@@ -57,6 +61,27 @@ class DuckDBStore:
         cursor = self._execute(sql, parameters)
         names = [column[0] for column in cursor.description or []]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def stream(self, sql: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """Answer a query with a dict a row, without holding the rows."""
+        used = self._used(sql, parameters)
+        with self._connection.cursor() as cursor:
+            try:
+                cursor.execute(sql, used or None)
+                names = [column[0] for column in cursor.description or []]
+                while rows := cursor.fetchmany(_STREAMED):
+                    yield from (dict(zip(names, row, strict=True)) for row in rows)
+            except duckdb.Error as error:
+                raise self._explained(error) from error
+
+    def write_lake(
+        self, folder: Path, tables: Sequence[str], *, sessions: Sequence[str] | None = None, without: Sequence[str] = ()
+    ) -> Iterator[LakeFile]:
+        """Write tables as Parquet, a folder a table and in it a folder a day, a file at a time."""
+        try:
+            yield from duckdb_lake.write(self._connection, folder, tables, sessions, without)
+        except duckdb.Error as error:
+            raise self._explained(error) from error
 
     def query(self, sql: str, **parameters: Any) -> "pl.DataFrame":
         """Answer a query with a Polars frame."""
@@ -208,8 +233,8 @@ def memory_store() -> Generator[DuckDBStore]:
 
 
 @contextmanager
-def file_store(path: Path, *, write: bool, wait: float) -> Generator[DuckDBStore]:
-    """Lease the store in `path` for as long as the block lasts.
+def file_store(path: Path, *, write: bool, wait: float, lake: Path | None = None) -> Generator[DuckDBStore]:
+    """Lease the store in `path` for as long as the block lasts. With `lake`, a reader may write below that folder.
 
     Raises:
         TracekitError: `no-store`, `store-busy`, `store-newer`, `store-damaged` or `store-full`.
@@ -218,10 +243,12 @@ def file_store(path: Path, *, write: bool, wait: float) -> Generator[DuckDBStore
         raise TracekitError(f"there is no store at {path}; `tracekit import` makes one from your sessions", slug="no-store")
     with _folder(path), lease(path, exclusive=write, wait=wait):
         try:
-            connection = duckdb.connect(str(path), read_only=not write, config={} if write else dict(_LOCKED_UP))
+            connection = duckdb.connect(str(path), read_only=not write, config={} if write or lake else dict(_LOCKED_UP))
         except duckdb.Error as error:
             raise _explained(error, str(path)) from error
         try:
+            if lake is not None:
+                duckdb_lake.confine(connection, lake)
             _check(connection, str(path), write=write)
             yield DuckDBStore(connection, str(path))
         finally:

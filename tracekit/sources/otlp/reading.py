@@ -8,7 +8,7 @@ import orjson
 
 from tracekit.model import Problem, Span
 from tracekit.sources.lines import Line, objects
-from tracekit.sources.otlp import agents, claude_code
+from tracekit.sources.otlp import agents, claude_code, own
 from tracekit.sources.otlp.claude_code.names import INTERACTION
 from tracekit.sources.otlp.json_form import decode_json
 from tracekit.sources.otlp.protobuf import decode_protobuf, decode_request, looks_like_otlp_protobuf
@@ -202,14 +202,16 @@ def _told(decoded: _Decoded, *, content: bool) -> Iterator[Span | Problem]:
 
 
 def _observe(records: Sequence[Record], *, content: bool) -> Iterator[tuple[Place, Span | Problem]]:
-    own: list[Record] = []
+    clients: list[Record] = []
+    ours: list[SpanRecord] = []
     others: list[SpanRecord] = []
     for record in records:
         if claude_code.is_claude_code(record):
-            own.append(record)
+            clients.append(record)
         elif isinstance(record, SpanRecord):
-            others.append(record)
-    turns = (record for record in own if isinstance(record, SpanRecord) and record.name == INTERACTION and record.parent_id)
+            (ours if own.is_own(record) else others).append(record)
+    turns = (record for record in clients if isinstance(record, SpanRecord) and record.name == INTERACTION and record.parent_id)
     hosts = {record.parent: session for record in turns if (session := text(record.attributes, "session.id"))}
-    yield from claude_code.observe(own, content=content)
+    yield from own.observe(ours, content=content)
+    yield from claude_code.observe(clients, content=content)
     yield from agents.observe(others, hosts, content=content)
