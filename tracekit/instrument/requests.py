@@ -191,6 +191,8 @@ class ModelRequest(Handle):
         key = f"{self._message_id}#{index}" if self._message_id else None
         block = Block(key, index, block_type, tool_use_id=tool_use_id, tool_name=tool_name, parent=self)
         self._blocks[index] = block.start(at_ns=now)
+        if tool_use_id:
+            RUNTIME.issued.add(tool_use_id, self)
         return block
 
     def _tell_progress(self, now: int) -> None:

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from opentelemetry import trace
 
+from tracekit.instrument.issued import Issued
 from tracekit.instrument.place import Place
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Runtime:
         recorder: Where open spans are told of; None where nobody records.
         provider: The tracer provider that was chosen; None: the global one.
         on_provider: Told of each other global provider that turns up.
+        issued: Which request each tool call was asked for by.
         moments: The moments inside spans that are about to be ended, by span id: more than an SDK would keep.
     """
 
@@ -45,6 +47,7 @@ class Runtime:
         """Be as a process that was never instrumented."""
         self.clock: Callable[[], int] = time.time_ns
         self.content = False
+        self.issued = Issued()
         self.recorder: Recorder | None = None
         self.provider: trace.TracerProvider | None = None
         self.on_provider: Callable[[trace.TracerProvider], trace.TracerProvider] = _as_it_is

@@ -97,7 +97,7 @@ class ToolSchedule(Handle):
             said[semconv.TOOL_CALL_ID] = tool_use_id
         if concurrency is not None:
             said[semconv.TOOL_CONCURRENCY] = concurrency
-        given = request if isinstance(request, Handle) else None
+        given = request if isinstance(request, Handle) else RUNTIME.issued.by(tool_use_id) if request is None and parent is None else None
         super().__init__(f"tool_schedule {name}", key=tool_use_id, parent=parent or given, attributes=said)
         self._tool = name
         self._request = request if isinstance(request, str) else None
@@ -196,7 +196,8 @@ def tool_schedule(
     Args:
         name: The tool's.
         tool_use_id: The id that the model gave the call.
-        request: The model request that asked for it, or the key of one; None: the one that the code stands in.
+        request: The model request that asked for it, or the key of one; None: the one whose response was seen to ask for it, else the
+            one that the code stands in.
         concurrency: `shared`: may run beside others; `exclusive`: runs alone.
         parent: What it is part of, where that is no request; None: what the code stands in.
         attributes: More to be known of it, by the names of `semconv`.

@@ -1,0 +1,202 @@
+"""One call of the SDK: a model request from its first attempt to message_stop, whoever's span it is."""
+
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+import orjson
+from anthropic import APIStatusError
+from opentelemetry import trace
+
+from tracekit.instrument.guard import guarded
+from tracekit.instrument.requests import ModelRequest, model_request
+from tracekit.instrument.runtime import RUNTIME
+from tracekit.instrument.sdk.anthropic.asked import model_of, numbers_of, provider_of, size_of
+from tracekit.instrument.sdk.anthropic.bodies import watched
+from tracekit.instrument.sdk.anthropic.errors import said_by_body, said_by_error
+from tracekit.instrument.sdk.anthropic.following import Following
+from tracekit.instrument.usage import field
+from tracekit.model import Status, semconv
+
+if TYPE_CHECKING:
+    import httpx2
+    from anthropic._base_client import BaseClient
+    from anthropic._request import APIRequest
+    from anthropic._response import BaseAPIResponse
+
+    from tracekit.instrument.attempts import Attempt
+    from tracekit.instrument.handle import Told
+
+FOLLOWING: Final = "tracekit.following"
+"""Where a response carries who follows its body: among its extensions."""
+CALL: "ContextVar[Call | None]" = ContextVar("tracekit-anthropic-call", default=None)
+"""The call that the code is in."""
+_SECOND: Final = 1_000_000_000
+
+
+class Refused(NamedTuple):
+    """An answer that is an error: whose, what its body says as far as it was read, and when it came."""
+
+    attempt: "Attempt"
+    said: "dict[str, Told]"
+    at_ns: int
+
+
+class Call:
+    """One call, from the moment when the SDK takes it to the moment when it gives its result back.
+
+    Nothing is recorded of one that sends no request, as where a middleware has its answer.
+
+    Args:
+        client: Whose it is.
+    """
+
+    def __init__(self, client: "BaseClient[Any, Any]") -> None:
+        self._client = client
+        self._outside = trace.get_current_span()
+        self._handled = sys.exception()
+        self._span: trace.Span | None = None
+        self._request: ModelRequest | None = None
+        self._attempt: Attempt | None = None
+        self._refused: Refused | None = None
+        """The last attempt's answer, where that was an error and it is not yet known what the SDK makes of it."""
+        self._failure: dict[str, Told] = {}
+        """What the last attempt failed of."""
+        self._following: Following | None = None
+        self._is_returned = False
+
+    # What its middleware sees -----------------------------------------------------------------------------------------
+
+    @guarded
+    def entered(self) -> None:
+        """An attempt enters the chain of middleware: the span that is current is the SDK's own, or it has none."""
+        here = trace.get_current_span()
+        self._span = here if here is not self._outside else None
+
+    @guarded
+    def sending(self, sent: "APIRequest") -> None:
+        """A request goes out."""
+        self._settle()
+        self._attempt = None
+        if self._following is not None:
+            self._following.dismissed()
+            self._following = None
+        request = self._request or self._begin(sent)
+        self._attempt = request.attempt().start()
+
+    def _begin(self, sent: "APIRequest") -> ModelRequest:
+        options = sent.options
+        request = model_request(model_of(options), provider_of(self._client), stream=sent.stream, attributes=numbers_of(options))
+        self._request = request
+        return request.start() if self._span is None else request.adopt(self._span, finish=self._span_ends)
+
+    @guarded
+    def answered(self, response: "BaseAPIResponse[Any]") -> None:
+        """The head of an answer came, and of one that does not stream all of it."""
+        request, attempt, http = self._request, self._attempt, response.http_response
+        if request is None or attempt is None:
+            return
+        request_id = http.headers.get("request-id")
+        attempt.answered(http.status_code, {"request-id": request_id} if request_id else None)
+        size = size_of(http.request.headers)
+        attempt.say(size)
+        if not http.is_success:
+            self._refused = Refused(attempt, said_by_body(_json(http), http.status_code), RUNTIME.clock())
+            return
+        self._failure = {}
+        request.say({semconv.HTTP_STATUS: http.status_code, **size})
+        request.response(request_id=request_id)
+        if http.is_closed:
+            attempt.end()
+            _read(request, http)
+        else:
+            self._follow(request, http)
+
+    def _follow(self, request: ModelRequest, http: "httpx2.Response") -> None:
+        """Watch the body of an answer that the program is yet to read."""
+        self._following = Following(request)
+        http.extensions[FOLLOWING] = self._following
+        http.stream = watched(http.stream, self._following)
+
+    @guarded
+    def failed_to_send(self, error: BaseException) -> None:
+        """No answer came."""
+        if self._attempt is not None:
+            self._failure = said_by_error(error)
+            self._attempt.say(self._failure)
+            self._attempt.failed(error)
+
+    def _settle(self, error: BaseException | None = None) -> None:
+        """End an attempt whose answer was an error. What the SDK raises of it says more than a body that it did not read."""
+        refused, self._refused = self._refused, None
+        if refused is not None:
+            self._failure = said_by_error(error) if isinstance(error, APIStatusError) else refused.said
+            refused.attempt.say(self._failure)
+            refused.attempt.failed(at_ns=refused.at_ns)
+
+    # What the SDK does with it ----------------------------------------------------------------------------------------
+
+    @guarded
+    def waits(self, seconds: float) -> None:
+        """The SDK is about to sleep before it tries again."""
+        self._settle()
+        if self._request is not None:
+            self._request.retry_wait(int(seconds * _SECOND)).start()
+
+    @guarded
+    def returned(self) -> None:
+        """It gave its result back. A stream goes on, and ends by itself."""
+        self._is_returned = True
+        if self._following is None:
+            self._over(None)
+
+    @guarded
+    def failed(self, error: BaseException) -> None:
+        """It raised an error."""
+        self._over(error)
+
+    def _span_ends(self) -> None:
+        """The SDK is about to end its span: before it gives a result back or raises an error, or when a stream is over."""
+        error = None if self._is_returned else sys.exception()
+        self._over(error if error is not self._handled else None)
+
+    def _over(self, error: BaseException | None) -> None:
+        request = self._request
+        if request is None:
+            return
+        self._settle(error)
+        if self._following is not None:
+            if error is None:
+                self._following.left()
+            else:
+                self._following.broke(error)
+        elif error is not None:
+            request.say(said_by_error(error))
+            request.end(error)
+        else:
+            request.say(self._failure)
+            ended_ns = self._attempt.ended_ns if self._attempt is not None else 0
+            request.end(status=Status.ERROR if self._failure else None, at_ns=ended_ns or None)
+
+
+def _read(request: ModelRequest, http: "httpx2.Response") -> None:
+    """Read an answer that came in one piece."""
+    said = _json(http)
+    request.say({semconv.RESPONSE_SIZE: len(http.content)})
+    request.response(id=field(said, "id"), model=field(said, "model"), stop_reason=field(said, "stop_reason"), usage=field(said, "usage"))
+    _issue(request, field(said, "content"))
+
+
+def _issue(request: ModelRequest, content: object) -> None:
+    """Note the calls that an answer asks for."""
+    for block in cast("list[object]", content) if isinstance(content, list) else ():
+        if str(field(block, "type")).endswith("tool_use") and (call := field(block, "id")):
+            RUNTIME.issued.add(str(call), request)
+
+
+def _json(http: "httpx2.Response") -> object:
+    """What a body says, where it was read; one that was not is the SDK's to read or to leave."""
+    try:
+        return orjson.loads(http.content) if http.is_closed else None
+    except ValueError:
+        return None

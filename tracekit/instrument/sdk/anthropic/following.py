@@ -1,0 +1,108 @@
+"""Follows the body of one response as the program reads it, and tells the request what came when."""
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import orjson
+
+from tracekit.instrument.guard import guarded
+from tracekit.instrument.reading import read_event
+from tracekit.instrument.runtime import RUNTIME
+from tracekit.instrument.sdk.anthropic.errors import said_by_error
+from tracekit.model import Status, semconv
+
+if TYPE_CHECKING:
+    from tracekit.instrument.requests import ModelRequest
+
+_DELTA: Final = "content_block_delta"
+_LAST: Final = frozenset({"message_stop", "error"})
+"""Events after which nothing follows, whatever becomes of the connection."""
+_CONTENT: Final = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
+_NOT_EVENTS: Final = "read by the program itself, not as events"
+_UPSTREAM: Final = "upstream"
+
+
+class Following:
+    """One body, from its first byte to its end. All that came with one chunk arrived when that did.
+
+    Args:
+        request: What it answers.
+    """
+
+    def __init__(self, request: "ModelRequest") -> None:
+        self._request = request
+        self._clock = RUNTIME.clock
+        self._now_ns = 0
+        self._size = 0
+        self._is_decoded = False
+        self._is_begun = False
+        self._is_over = False
+
+    @guarded
+    def received(self, size: int) -> None:
+        """So many bytes came."""
+        self._now_ns = self._clock()
+        if self._size == 0:
+            self._request.first_byte(at_ns=self._now_ns)
+        self._size += size
+
+    def dismissed(self) -> None:
+        """Another attempt was made: this answer is not what the request ends with."""
+        self._is_over = True
+
+    def decoded(self) -> None:
+        """The SDK reads it as a stream of events."""
+        self._is_decoded = True
+
+    @guarded
+    def event(self, name: str | None, data: str) -> None:
+        """The SDK found an event in what came."""
+        self._is_begun = True
+        if name == _DELTA:
+            # Nearly all events are deltas, and of these nothing is wanted but their length.
+            said = orjson.loads(data)
+            delta = said["delta"]
+            content = _CONTENT.get(delta["type"])
+            if content is not None:
+                self._request.event(_DELTA, said["index"], len(delta[content]), at_ns=self._now_ns)
+                return
+        self._read(name, data)
+
+    def _read(self, name: str | None, data: str) -> None:
+        try:
+            said: Any = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            said = None
+        event = cast("dict[str, object]", said) if isinstance(said, dict) else {"type": name}
+        read_event(self._request, event, at_ns=self._now_ns)
+        if name in _LAST:
+            self._end(None)
+
+    @guarded
+    def ended(self) -> None:
+        """The body ended as it should by HTTP; whether the message did, its events tell."""
+        self._end(None)
+
+    @guarded
+    def broke(self, error: BaseException) -> None:
+        """Reading the body failed."""
+        self._end(error)
+
+    @guarded
+    def left(self) -> None:
+        """The program closed or dropped it; where it was read to its end, this changes nothing."""
+        self._end(GeneratorExit())
+
+    def _end(self, error: BaseException | None) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        request = self._request
+        request.say({semconv.RESPONSE_SIZE: self._size})
+        if error is not None:
+            request.say(said_by_error(error))
+        elif not self._is_decoded:
+            request.say({semconv.UNREAD: _NOT_EVENTS})
+        elif not self._is_begun:
+            request.say({semconv.STREAM_CUT: _UPSTREAM})
+            request.end(status=Status.ERROR)
+        request.end(error)
