@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracekit.analysis.scope import Scope
-from tracekit.analysis.tokens import Tokens, tokens
+from tracekit.analysis.tokens import GROUPS, Tokens, tokens
 from tracekit.model import Boundary, Source, Span, semconv
 from tracekit.testing import memory_store, request, span
 
@@ -72,6 +72,24 @@ def test_models_are_summed_over_sessions() -> None:
 def test_sessions_are_summed_over_agents_and_models() -> None:
     found = ask(spoke("1", 10), spoke("2", 20, agent_id="a1"), spoke("3", 5, name="small"), by="session")
     assert [(row.session_id, row.output_tokens, row.messages) for row in found] == [("session", 35, 3)]
+
+
+def test_a_message_is_a_row_of_its_own() -> None:
+    found = ask(spoke("1", 10, 0.25), spoke("2", 20, agent_id="a1"), by="message")
+    assert [(row.request_key, row.agent_id, row.output_tokens, row.messages, row.cost_usd) for row in found] == [
+        *(("req_1", None, 10, 1, 0.25), ("req_2", "a1", 20, 1, None)),
+    ]
+
+
+@pytest.mark.parametrize("by", GROUPS)
+def test_what_was_cached_is_told_by_tier_where_that_is_known_of_all_of_it(by: str) -> None:
+    tiers = {semconv.CACHE_WRITE_TOKENS: 100, semconv.CACHE_WRITE_5M_TOKENS: 40, semconv.CACHE_WRITE_1H_TOKENS: 60}
+    (known,) = ask(request(0, 10, attributes=said(1) | tiers), by=by)
+    assert (known.cache_write_tokens, known.cache_write_5m_tokens, known.cache_write_1h_tokens) == (100, 40, 60)
+    (unknown,) = ask(request(0, 10, attributes=said(1) | {semconv.CACHE_WRITE_TOKENS: 100}), by=by)
+    assert (unknown.cache_write_tokens, unknown.cache_write_5m_tokens, unknown.cache_write_1h_tokens) == (100, None, None)
+    (nothing,) = ask(spoke("1", 10), by=by)
+    assert (nothing.cache_write_5m_tokens, nothing.cache_write_1h_tokens) == (0, 0)
 
 
 @pytest.mark.parametrize("by", ["agent", "model", "session"])

@@ -12,7 +12,7 @@ from tracekit.cli.options import AsJson, OneSession, Project, SessionOption, Sin
 def command(
     session: OneSession = None,
     *,
-    by: Annotated[str, typer.Option("--by", metavar="agent|model|session", help="What a row stands for.")] = "agent",
+    by: Annotated[str, typer.Option("--by", metavar="agent|model|session|message", help="What a row stands for.")] = "agent",
     only: SessionOption = None,
     since: Since = None,
     until: Until = None,
@@ -23,7 +23,7 @@ def command(
     """Count tokens: the largest value of each message, each message once, sub-agents apart.
 
     Rows marked partial are sub-agents known only from their parent's progress lines: a lower bound. The cost is what the client
-    itself reported, and empty where it reported none.
+    itself reported. Where it reported none, an estimate by list prices stands beside it (`tracekit explain cost`).
     """
     from tracekit.analysis.tokens import GROUPS, tokens
 
@@ -31,3 +31,13 @@ def command(
     with question(store, session=session or only, since=since, until=until, project=project) as (opened, scope):
         found = tokens(opened, scope, by=by)
     output.emit(found, as_json=as_json, empty="No message in this scope.")
+    if lists := sorted({line.prices for line in found if line.prices is not None}):
+        output.note(f"Estimates by {', '.join(lists)}: list prices, at the ordinary speed.")
+    elif any(line.cost_usd is None for line in found) and not _has_prices():
+        output.note("The client reported no cost. The extra `prices` estimates it: pip install 'agent-tracekit[prices]'")
+
+
+def _has_prices() -> bool:
+    from tracekit.analysis.cost import price_list
+
+    return price_list() is not None
