@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final, Self
 
 from aiohttp import web
@@ -24,6 +24,9 @@ GRACE_SECONDS: Final = 2.0
 Beside = Callable[[web.Server], Coroutine[None, None, None]]
 BESIDE: Final[web.AppKey[Beside]] = web.AppKey("beside")
 """In an application: what is to run beside its server."""
+Door = Callable[[web.Request, Handler], Awaitable[web.StreamResponse | None]]
+DOOR: Final[web.AppKey[Door]] = web.AppKey("door")
+"""In an application: who answers requests that come without the token, as a browser's must; None from it refuses them."""
 _SWITCH_SECONDS: Final = 0.0005
 _START_SECONDS: Final = 10.0
 _BACKLOG: Final = 512
@@ -187,6 +190,8 @@ def _guarded(token: str) -> Middleware:
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         given = {request.headers.get(TOKEN_HEADER, ""), request.headers.get("Authorization", "").removeprefix("Bearer ")}
         if not any(hmac.compare_digest(one.encode(errors="replace"), token.encode()) for one in given):
+            if DOOR in request.app and (answer := await request.app[DOOR](request, handler)) is not None:
+                return answer
             message = f"this tracekit asks for a token: send it as {TOKEN_HEADER}, or as Authorization: Bearer"
             return web.json_response({"error": message}, status=401)
         if TOKEN_HEADER not in request.headers:

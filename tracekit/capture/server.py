@@ -1,6 +1,6 @@
 """All recorders that clients come by, in one application on one port: telemetry, hooks, and everything else to the model."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -31,6 +31,7 @@ class Settings:
         content: Keep prompts, outputs and arguments.
         durable: Acknowledge telemetry only when it is on the disk, and not already when the operating system has it.
         mcp: URLs of MCP servers that are reached through here, by name.
+        pages: Brings further paths into the application, which then are not the gateway's.
     """
 
     spool: Path
@@ -43,6 +44,7 @@ class Settings:
     content: bool = False
     durable: bool = True
     mcp: Mapping[str, str] = field(default_factory=dict[str, str])
+    pages: Callable[[web.Application], None] | None = None
 
 
 class Server:
@@ -96,6 +98,8 @@ class Server:
         if settings.grpc_port is not None:
             _add_grpc(app, keeper, settings.host, settings.grpc_port)
         self._hooks = hooks.add_routes(app, spool=Spool(settings.spool, "hooks"), content=settings.content)
+        if settings.pages is not None:
+            settings.pages(app)
         if settings.upstream is not None:
             spool = Spool(settings.spool, "gateway")
             self._gateway = gateway.add_routes(app, upstream=settings.upstream, spool=spool, content=settings.content, mcp=settings.mcp)

@@ -4,6 +4,8 @@ import logging
 import os
 import secrets
 import threading
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -53,15 +55,19 @@ def command(
     """Record for whoever comes by: telemetry, model requests and hooks, until it is ended by Ctrl-C or SIGTERM.
 
     It prints what a shell must export (`tracekit env` prints it again), and loads the store as it goes, so that every other command
-    works beside it.
+    works beside it. A browser finds the sessions at its root, live: `/`, `/sessions/…` and `/static/…` are the page's, everything else
+    is the recorders'. Beyond this machine the page asks for the token.
     """
     from tracekit.capture.listener import make_prompt
     from tracekit.capture.server import Server
+    from tracekit.cli.looking import add_page
     from tracekit.ingest import Loader, default_roots
 
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     token = demanded(host, token)
-    settings = _settings(host, port, grpc_port, upstream, forward, token, content=content)
+    settings = replace(
+        _settings(host, port, grpc_port, upstream, forward, token, content=content), pages=partial(add_page, store=store, token=token)
+    )
     with (
         until_ended() as ended,
         Server(settings) as server,
@@ -141,3 +147,4 @@ def _tell(here: Address, *, as_json: bool) -> None:
         return
     output.write(spelt(found, "sh"))
     output.note(f"listening on {here.url}" + (f", OTLP/gRPC on port {here.grpc_port}" if here.grpc_port else "") + "; Ctrl-C ends it")
+    output.note(f"the sessions are shown at {here.url}/")

@@ -1,0 +1,98 @@
+"""The page's questions, answered from the store under short leases; what has not changed since is not asked again."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, TypeVar, cast
+
+from tracekit.analysis.account import AccountLine, account
+from tracekit.analysis.disagreements import Disagreement, disagreements
+from tracekit.analysis.failed import Failure, failures
+from tracekit.analysis.overlap import Overlap, overlap
+from tracekit.analysis.scope import Scope
+from tracekit.analysis.sessions import Session, sessions
+from tracekit.analysis.stuck import Stuck, stuck
+from tracekit.analysis.timeline import Moment, timeline
+from tracekit.analysis.tokens import Tokens, tokens
+from tracekit.errors import TracekitError
+from tracekit.store import SpanStore, default_store, open_store, store_path
+
+_REMEMBERED: Final = 48
+_UNSTAMPED_SECONDS: Final = 5
+"""How long an answer counts as new from a store that is no file of this machine."""
+_Answer = TypeVar("_Answer")
+
+
+class Leased:
+    """Answers `tracekit.page.Questions`.
+
+    Args:
+        lease: Opens the store for one answer.
+        stamp: Gives a text that changes whenever the store does.
+    """
+
+    def __init__(self, lease: Callable[[], AbstractContextManager[SpanStore]], stamp: Callable[[], str]) -> None:
+        self._lease = lease
+        self.stamp = stamp
+        self._known: OrderedDict[Hashable, tuple[str, object]] = OrderedDict()
+
+    def sessions(self, scope: Scope) -> Sequence[Session]:
+        """List the sessions."""
+        return self._remembered(("sessions", scope), lambda store: sessions(store, scope))
+
+    def timeline(self, scope: Scope) -> Sequence[Moment]:
+        """Tell what happened when."""
+        return self._remembered(("timeline", scope), lambda store: timeline(store, scope))
+
+    def account(self, scope: Scope, by: str) -> Sequence[AccountLine]:
+        """Tell where the time went."""
+        return self._remembered(("account", scope, by), lambda store: account(store, scope, by=by))
+
+    def overlap(self, scope: Scope, by: str) -> Sequence[Overlap]:
+        """Tell what hid."""
+        return self._remembered(("overlap", scope, by), lambda store: overlap(store, scope, by=by))
+
+    def failures(self, scope: Scope) -> Sequence[Failure]:
+        """Tell what failed."""
+        return self._remembered(("failures", scope), lambda store: failures(store, scope))
+
+    def stuck(self, scope: Scope, as_of_ns: int) -> Sequence[Stuck]:
+        """Tell what waits; never remembered, because ages grow."""
+        with self._lease() as store:
+            return stuck(store, scope, as_of_ns=as_of_ns)
+
+    def disagreements(self, scope: Scope) -> Sequence[Disagreement]:
+        """Tell where witnesses contradict each other."""
+        return self._remembered(("disagreements", scope), lambda store: disagreements(store, scope))
+
+    def tokens(self, scope: Scope, by: str) -> Sequence[Tokens]:
+        """Count tokens."""
+        return self._remembered(("tokens", scope, by), lambda store: tokens(store, scope, by=by))
+
+    def _remembered(self, key: Hashable, ask: Callable[[SpanStore], Sequence[_Answer]]) -> Sequence[_Answer]:
+        stamp = self.stamp()
+        known = self._known.get(key)
+        if known is not None and known[0] == stamp:
+            self._known.move_to_end(key)
+            return cast("Sequence[_Answer]", known[1])  # the key names the question
+        with self._lease() as store:
+            found = ask(store)
+        self._known[key] = (stamp, found)
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return found
+
+
+def leased(url: str | None) -> Leased:
+    """Answer from the store of a URL, for as long as there are questions."""
+    return Leased(lambda: open_store(url), lambda: stamp_of(url))
+
+
+def stamp_of(url: str | None) -> str:
+    """Give a text that changes whenever a store does."""
+    try:
+        state = store_path(url or default_store()).stat()
+    except (OSError, TracekitError):
+        return f"about {int(time.time()) // _UNSTAMPED_SECONDS}"
+    return f"{state.st_mtime_ns}-{state.st_size}-{state.st_ino}"
