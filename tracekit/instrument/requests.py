@@ -147,8 +147,6 @@ class ModelRequest(Handle):
             if block is not None and type == "content_block_delta":
                 block.arrived(now, type, size)
                 self._last_ns = now
-                if self._first_content_ns is None:
-                    self._first_content_ns = now
             else:
                 self._other_event(type, now, index, size, (block_type, tool_use_id, tool_name))
             if now - self._told_ns >= _SECOND:
@@ -188,6 +186,8 @@ class ModelRequest(Handle):
 
     def _open_block(self, index: int, now: int, block_type: str, tool_use_id: str, tool_name: str) -> Block:
         self._is_messages = True
+        if self._first_content_ns is None:
+            self._first_content_ns = now
         key = f"{self._message_id}#{index}" if self._message_id else None
         block = Block(key, index, block_type, tool_use_id=tool_use_id, tool_name=tool_name, parent=self)
         self._blocks[index] = block.start(at_ns=now)
