@@ -10,10 +10,38 @@ from tracekit.ingest.parse import span_line
 from tracekit.model import Boundary, Source, Span
 from tracekit.store import Batch, LedgerEntry, SpanStore, open_store
 
-__all__ = ["SESSION", "memory_store", "request", "span", "tool", "turn"]
+__all__ = ["SESSION", "FakeClock", "memory_store", "request", "span", "tool", "turn"]
 
 SESSION: Final = "session"
 """The session of every span that is not given another."""
+
+
+class FakeClock:
+    """A clock that stands still until it is moved: give it to `tracekit.instrument(clock=…)`, and every time is known beforehand.
+
+    Attributes:
+        now_ns: What it shows, in Unix nanoseconds.
+        step_ns: How far each look at it moves it.
+
+    Examples:
+        >>> clock = FakeClock(100, step_ns=5)
+        >>> clock(), clock(), clock.advance(1_000), clock()
+        (100, 105, None, 1110)
+    """
+
+    def __init__(self, now_ns: int = 1_000_000_000_000_000_000, *, step_ns: int = 0) -> None:
+        self.now_ns = now_ns
+        self.step_ns = step_ns
+
+    def __call__(self) -> int:
+        """Look at it."""
+        shown = self.now_ns
+        self.now_ns += self.step_ns
+        return shown
+
+    def advance(self, ns: int) -> None:
+        """Move it on."""
+        self.now_ns += ns
 
 
 def span(boundary: Boundary, key: str, start_ns: int, end_ns: int | None, **fields: Any) -> Span:

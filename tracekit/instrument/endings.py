@@ -1,22 +1,14 @@
 """What an exception says of how a boundary ended."""
 
-import asyncio
-import concurrent.futures
 from dataclasses import dataclass
 from typing import Final
 
 from tracekit.model import semconv
 from tracekit.model.redact import error_text
 
-_CANCELLATIONS: Final = (
-    asyncio.CancelledError,
-    concurrent.futures.CancelledError,
-    GeneratorExit,
-    KeyboardInterrupt,
-    SystemExit,
-)
+_CANCELLATIONS: Final = (GeneratorExit, KeyboardInterrupt, SystemExit)
 _BY_NAME: Final = frozenset({"Cancelled", "CancelledError"})
-"""Those of trio and others, which are not loaded to be told."""
+"""Those of asyncio, of futures and of trio, none of which is loaded to be told."""
 
 
 @dataclass(slots=True)

@@ -135,8 +135,10 @@ class Handle:
             try:
                 if finish is not None:
                     finish()
-                self.end(at_ns=end_time)
+            except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+                blame(error)
             finally:
+                self.end(at_ns=end_time)
                 theirs(max(self.ended_ns, self._start_ns) if self.ended_ns else end_time)
 
         vars(span)["end"] = end

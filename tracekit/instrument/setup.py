@@ -9,9 +9,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import wrapt
 from opentelemetry import trace
-from opentelemetry.instrumentation.dependencies import DependencyConflictError
 
 from tracekit.instrument.guard import blame
 from tracekit.instrument.runtime import RUNTIME
@@ -148,6 +146,8 @@ def _hook(library: str) -> None:
     if library not in LIBRARIES:
         message = f"tracekit instruments {', '.join(LIBRARIES)}, not {library}"
         raise ValueError(message)
+    import wrapt  # noqa: PLC0415  (not before it is needed)
+
     if library not in _HOOKED:
         _HOOKED.add(library)
         wrapt.register_post_import_hook(lambda _: _instrument_library(library), library)
@@ -156,6 +156,8 @@ def _hook(library: str) -> None:
 
 
 def _instrument_library(library: str) -> None:
+    from opentelemetry.instrumentation.dependencies import DependencyConflictError  # noqa: PLC0415  (not before it is needed)
+
     if library not in _NOW.libraries:
         return
     try:
