@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 
+from tracekit.errors import TracekitError
 from tracekit.instrument.guard import blame
 from tracekit.instrument.runtime import RUNTIME
 
@@ -66,12 +67,20 @@ def instrument(
         libraries: Which of `anthropic`, `mcp`, `claude_agent_sdk` are instrumented, each when it is loaded; None: all of them.
         content: Keep arguments and results, without what looks like a secret.
         clock: Gives Unix nanoseconds.
+
+    Raises:
+        TracekitError: There is no such library to instrument. Nothing else is raised, whatever happens.
     """
+    chosen = frozenset(LIBRARIES if libraries is None else libraries)
+    if unknown := sorted(chosen - LIBRARIES.keys()):
+        message = f"tracekit instruments {', '.join(sorted(LIBRARIES))} and not {', '.join(unknown)}; leave it out of libraries="
+        raise TracekitError(message, slug="library-unknown")
     if _NOW.processor is not None:
         return
     try:
-        _install(spool, tracer_provider, frozenset(LIBRARIES if libraries is None else libraries), content=content, clock=clock)
+        _install(spool, tracer_provider, chosen, content=content, clock=clock)
     except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+        uninstrument()
         blame(error)
 
 
@@ -143,9 +152,6 @@ def _take_out(provider: Any, processor: object) -> None:
 
 def _hook(library: str) -> None:
     """Instrument a library that is loaded, and one that is not when it is."""
-    if library not in LIBRARIES:
-        message = f"tracekit instruments {', '.join(LIBRARIES)}, not {library}"
-        raise ValueError(message)
     import wrapt  # noqa: PLC0415  (not before it is needed)
 
     if library not in _HOOKED:
