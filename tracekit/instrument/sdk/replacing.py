@@ -34,8 +34,9 @@ class Replacements:
         Raises:
             LookupError: The owner has none of that name: the library has changed.
         """
-        original = vars(owner)[name]
-        ours = update_wrapper(make(original), original)
+        original: Any = own_of(owner)[name]
+        ours: Any = make(original)
+        update_wrapper(ours, original)
         setattr(owner, name, ours)
         self._done.append(_Done(owner, name, original, ours))
         self.active = True
@@ -45,5 +46,10 @@ class Replacements:
         self.active = False
         while self._done:
             owner, name, original, ours = self._done.pop()
-            if vars(owner).get(name) is ours:
+            if own_of(owner).get(name) is ours:
                 setattr(owner, name, original)
+
+
+def own_of(owner: Any) -> dict[str, Any]:
+    """What a class or a module has of its own, and does not inherit."""
+    return dict[str, Any](owner.__dict__)
