@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "stuck": "tracekit.cli.stuck",
     "watch": "tracekit.cli.watch",
     "tokens": "tracekit.cli.tokens",
+    "context": "tracekit.cli.context",
     "mark": "tracekit.cli.mark",
     "export": "tracekit.cli.export",
     "sql": "tracekit.cli.sql",
