@@ -75,6 +75,11 @@ class Handle:
         return self._key or self._opened_as
 
     @property
+    def is_named(self) -> bool:
+        """Whether the world's own identity of it is known."""
+        return self._key is not None
+
+    @property
     def span(self) -> trace.Span:
         """The OpenTelemetry span; one that records nothing before the start, and where nobody records."""
         return self._span

@@ -228,6 +228,13 @@ class ModelRequest(Handle):
         elif not self._entered:
             self.end(error)
 
+    @guarded
+    def left(self) -> None:
+        """Whoever reads the stream stopped before its end, which ends it: nobody failed."""
+        if self._stopped_ns is None:
+            self._cut, self._exhausted_ns = _CUT_BY_CLIENT, self._now()
+        self.end()
+
     # Its response -----------------------------------------------------------------------------------------------------
 
     @guarded
@@ -310,6 +317,9 @@ class ModelRequest(Handle):
         attempt = self._attempt
         if attempt is None:
             return
+        if not self.is_named and self._outcome(error) is Status.ERROR:
+            # Nobody else knows it: what it is called by is the attempt that it ended with.
+            self.named(attempt.key)
         if attempt.request_id and not self._request_id:
             self._name_by(attempt.request_id)
             self.say({semconv.REQUEST_ID: attempt.request_id})
