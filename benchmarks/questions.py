@@ -95,10 +95,10 @@ def measure(store: SpanStore, sessions: int) -> None:
     print(f"{total['spans']:,} spans in {sessions:,} sessions")
     plain, _ = took(lambda: len(store.rows(PLAIN_TIMELINE, session_id=session)), 7)
     ours, rows = took(lambda: len(timeline(store, Scope(session))), 7)
-    print(f"  timeline of one session    {ours * 1e3:8.0f} ms   {ours / plain:6.1f} times a plain filter ({plain * 1e3:.0f} ms)   {rows} rows")
+    print(f"  timeline of one session  {ours * 1e3:8.0f} ms  {ours / plain:6.1f} times a plain filter ({plain * 1e3:.0f} ms)  {rows} rows")
     plain, _ = took(lambda: len(store.rows(PLAIN_OVERLAP)), 1)
     ours, rows = took(lambda: len(overlap(store, Scope(None))), 1)
-    print(f"  overlap of all             {ours:8.1f} s    {ours / plain:6.1f} times a plain join ({plain:.1f} s)   {rows:,} rows")
+    print(f"  overlap of all           {ours:8.1f} s   {ours / plain:6.1f} times a plain join ({plain:.1f} s)  {rows:,} rows")
 
 
 def main() -> None:

@@ -172,7 +172,8 @@ def cut() -> dict[str, list[Overlap]]:
     bounded = request(0, 100, end_slack_ns=60, attributes=CUT | {semconv.LAST_BLOCK_NS: 30})
     with memory_store([request(0, 100, attributes=CUT), *tool(20, 20, 130)]) as store:
         groups = {by: list(overlap(store, by=by)) for by in ("request", "tool", "model", "session")}
-    return groups | asked({"bounded": [bounded, *tool(20, 20, 130)]})
+    late = request(0, 500, attributes=CUT | {semconv.LAST_BLOCK_NS: 30, semconv.LAST_EVENT_NS: 100})
+    return groups | asked({"bounded": [bounded, *tool(20, 20, 130)], "late": [late, *tool(20, 20, 130)]})
 
 
 @pytest.mark.parametrize("by", ["request", "tool", "model", "session"])
@@ -185,6 +186,11 @@ def test_what_hid_under_a_cut_is_told_apart(by: str, cut: dict[str, list[Overlap
 def test_a_cut_whose_last_event_nobody_measured_is_a_range(cut: dict[str, list[Overlap]]) -> None:
     (row,) = cut["bounded"]
     assert (hidden(row), under_cut(row), exposed(row)) == (point(0), (10, None, 80), (30, None, 100))
+
+
+def test_a_cut_response_ended_at_its_last_event_however_late_its_connection_broke(cut: dict[str, list[Overlap]]) -> None:
+    (row,) = cut["late"]
+    assert (hidden(row), under_cut(row), exposed(row)) == (point(0), point(80), point(30))
 
 
 # What stood in the way -----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 --
 -- S is the response's window (request start to message_stop), E the execution intervals of the tools that this response issued,
 -- |.| the length of a union. hidden = |S n E| = |S| + |E| - |S u E|, exposed = |E| - hidden, parallel saving = sum|E| - |union E|.
+-- S is one interval, so |S n E| is the sum of what S shares with each piece that a tool adds to the union of those before it.
 -- Each is computed three times: from inner intervals (latest start to earliest end), from outer ones (earliest start to latest
 -- end), and, where it can be had, from the best estimates. A range holds the truth; a point is given only where it does.
 --
@@ -40,16 +41,22 @@ requests AS (
         r.name AS model,
         r.start_ns AS s_out,
         r.start_ns + r.start_slack_ns AS s_in,
-        r.end_ns AS stop_out,
-        r.end_ns - r.end_slack_ns AS stop_in,
+        CASE WHEN r.cut = 1 THEN COALESCE(last_event, r.end_ns) ELSE r.end_ns END AS stop_out,
+        CASE WHEN r.cut = 1 THEN COALESCE(last_event, r.end_ns - r.end_slack_ns) ELSE r.end_ns - r.end_slack_ns END AS stop_in,
         CAST(r.attributes['tracekit.response.last_block_ns'] AS BIGINT) AS last_block,
         CASE WHEN r.attributes['tracekit.response.tools_wait'] = 'true' THEN 1 ELSE 0 END AS waits,
-        CASE WHEN r.attributes['tracekit.response.cut'] IS NULL THEN 0 ELSE 1 END AS cut,
+        r.cut,
         COALESCE(proofs.eager, 0) AS eager
-    FROM mine AS r
+    FROM (
+        SELECT
+            mine.*,
+            CASE WHEN attributes['tracekit.response.cut'] IS NULL THEN 0 ELSE 1 END AS cut,
+            CAST(attributes['tracekit.response.last_event_ns'] AS BIGINT) AS last_event
+        FROM mine
+        WHERE boundary = 'model_request'
+    ) AS r
     LEFT JOIN proofs ON proofs.session_id = r.session_id
-    WHERE r.boundary = 'model_request'
-      AND ($since_ns IS NULL OR r.start_ns >= $since_ns)
+    WHERE ($since_ns IS NULL OR r.start_ns >= $since_ns)
       AND ($until_ns IS NULL OR r.start_ns < $until_ns)
 ),
 schedules AS (
@@ -92,73 +99,36 @@ issued AS (
     FROM requests JOIN tools ON tools.session_id = requests.session_id AND tools.request_key = requests.request_key
 ),
 known AS (
-    SELECT *, CASE WHEN waits = 1 OR stop_best IS NOT NULL AND (all_measured = 1 OR eager = 1 AND end_slack <= 100000000) THEN 1 ELSE 0 END AS has_best FROM issued
-),
-parts AS (
-    -- variant x (stream or tool): 'i' inner, 'o' outer, 'b' best
-    SELECT session_id, request_key, 'e' AS part, 'i' AS variant, e_in AS t0, end_in AS t1 FROM known
-    UNION ALL SELECT session_id, request_key, 'e', 'o', e_out, end_out FROM known
-    UNION ALL SELECT session_id, request_key, 'e', 'b', e_out, end_out FROM known WHERE has_best = 1
-    -- Of a response that was cut, witnesses may only know when the client gave it up: it certainly lasted to its last block.
-    UNION ALL SELECT DISTINCT session_id, request_key, 's', 'i', s_in, CASE WHEN cut = 1 THEN LEAST(last_block, stop_in) ELSE stop_in END
-    FROM known WHERE waits = 0
-    UNION ALL SELECT DISTINCT session_id, request_key, 's', 'o', s_out, stream_out FROM known WHERE waits = 0
-    UNION ALL SELECT DISTINCT session_id, request_key, 's', 'b', s_out, stop_best FROM known WHERE waits = 0 AND has_best = 1
-),
-combined AS (
-    SELECT session_id, request_key, part || variant AS what, t0, t1 FROM parts
-    UNION ALL SELECT session_id, request_key, 'both_i', t0, t1 FROM parts WHERE variant = 'i'
-    UNION ALL SELECT session_id, request_key, 'both_o', t0, t1 FROM parts WHERE variant = 'o'
-    UNION ALL SELECT session_id, request_key, 'both_b', t0, t1 FROM parts WHERE variant = 'b'
-    UNION ALL SELECT session_id, request_key, 'ei_so', t0, t1 FROM parts WHERE part || variant IN ('ei', 'so')
-    UNION ALL SELECT session_id, request_key, 'eo_si', t0, t1 FROM parts WHERE part || variant IN ('eo', 'si')
+    SELECT
+        *,
+        CASE
+            WHEN waits = 1 OR stop_best IS NOT NULL AND (all_measured = 1 OR eager = 1 AND end_slack <= 100000000) THEN 1 ELSE 0
+        END AS has_best,
+        -- S, inner, outer and best. In clients that start tools after the message nothing hides, so S is empty.
+        s_in AS si_0,
+        CASE
+            WHEN waits = 1 THEN s_in
+            -- Of a response that was cut, witnesses may only know when the client gave it up: it certainly lasted to its last block.
+            WHEN cut = 1 AND stop_in < stop_out THEN COALESCE(LEAST(last_block, stop_in), s_in)
+            ELSE COALESCE(stop_in, s_in)
+        END AS si_1,
+        CASE WHEN waits = 1 THEN s_out ELSE stream_out END AS so_1,
+        CASE WHEN waits = 1 THEN s_out ELSE COALESCE(stop_best, s_out) END AS sb_1
+    FROM issued
 ),
 swept AS (
+    -- What each tool adds to the union of those that began before it: from here to its own end.
     SELECT
-        session_id,
-        request_key,
-        what,
-        t0,
-        t1,
-        MAX(t1) OVER (
-            PARTITION BY session_id, request_key, what ORDER BY t0, t1 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS covered_to
-    FROM combined
-    WHERE t1 > t0
-),
-unions AS (
-    SELECT
-        session_id,
-        request_key,
-        what,
-        SUM(CASE WHEN covered_to IS NULL OR covered_to < t0 THEN t1 - t0 WHEN covered_to < t1 THEN t1 - covered_to ELSE 0 END) AS length,
-        SUM(t1 - t0) AS total
-    FROM swept
-    GROUP BY session_id, request_key, what
-),
-lengths AS (
-    -- Where nothing has a length there is no union.
-    SELECT
-        known.session_id,
-        known.request_key,
-        COALESCE(MAX(CASE WHEN what = 'ei' THEN length END), 0) AS e_i,
-        COALESCE(MAX(CASE WHEN what = 'eo' THEN length END), 0) AS e_o,
-        COALESCE(MAX(CASE WHEN what = 'eb' THEN length END), 0) AS e_b,
-        COALESCE(MAX(CASE WHEN what = 'eb' THEN total END), 0) AS sum_b,
-        COALESCE(MAX(CASE WHEN what = 'eo' THEN total END), 0) AS sum_o,
-        COALESCE(MAX(CASE WHEN what = 'si' THEN length END), 0) AS s_i,
-        COALESCE(MAX(CASE WHEN what = 'so' THEN length END), 0) AS s_o,
-        COALESCE(MAX(CASE WHEN what = 'sb' THEN length END), 0) AS s_b,
-        COALESCE(MAX(CASE WHEN what = 'both_i' THEN length END), 0) AS both_i,
-        COALESCE(MAX(CASE WHEN what = 'both_o' THEN length END), 0) AS both_o,
-        COALESCE(MAX(CASE WHEN what = 'both_b' THEN length END), 0) AS both_b,
-        COALESCE(MAX(CASE WHEN what = 'ei_so' THEN length END), 0) AS ei_so,
-        COALESCE(MAX(CASE WHEN what = 'eo_si' THEN length END), 0) AS eo_si
+        *,
+        GREATEST(e_in, COALESCE(MAX(end_in) OVER (
+            PARTITION BY session_id, request_key ORDER BY e_in, end_in, tool_key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), e_in)) AS new_in,
+        GREATEST(e_out, COALESCE(MAX(end_out) OVER (
+            PARTITION BY session_id, request_key ORDER BY e_out, end_out, tool_key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ), e_out)) AS new_out
     FROM known
-    LEFT JOIN unions ON unions.session_id = known.session_id AND unions.request_key = known.request_key
-    GROUP BY known.session_id, known.request_key
 ),
-facts AS (
+measured AS (
     SELECT
         session_id,
         agent_id,
@@ -169,30 +139,38 @@ facts AS (
         MAX(cut) AS cut,
         MAX(has_best) AS has_best,
         COUNT(*) AS tools,
-        MAX(COALESCE(stop_best, last_block, s_in)) - MIN(s_out) AS stream_ns
-    FROM known
+        MAX(COALESCE(stop_best, last_block, s_in)) - MIN(s_out) AS stream_ns,
+        SUM(GREATEST(0, end_in - new_in)) AS e_i,
+        SUM(GREATEST(0, end_out - new_out)) AS e_o,
+        SUM(GREATEST(0, end_out - e_out)) AS sum_o,
+        SUM(GREATEST(0, LEAST(end_in, si_1) - GREATEST(new_in, si_0))) AS inner_in_inner,
+        SUM(GREATEST(0, LEAST(end_in, so_1) - GREATEST(new_in, s_out))) AS inner_in_outer,
+        SUM(GREATEST(0, LEAST(end_out, si_1) - GREATEST(new_out, si_0))) AS outer_in_inner,
+        SUM(GREATEST(0, LEAST(end_out, so_1) - GREATEST(new_out, s_out))) AS outer_in_outer,
+        SUM(GREATEST(0, LEAST(end_out, sb_1) - GREATEST(new_out, s_out))) AS outer_in_best
+    FROM swept
     GROUP BY session_id, agent_id, request_key, message_id, model, s_out
 )
 SELECT
-    facts.session_id,
-    facts.agent_id,
-    facts.request_key,
-    facts.message_id,
-    facts.model,
-    facts.start_ns,
-    facts.cut,
-    facts.tools,
-    CAST(facts.stream_ns AS BIGINT) AS stream_ns,
-    CAST(e_i + s_i - both_i AS BIGINT) AS hidden_lower_ns,
-    CAST(CASE WHEN has_best = 1 THEN e_b + s_b - both_b END AS BIGINT) AS hidden_best_ns,
-    CAST(e_o + s_o - both_o AS BIGINT) AS hidden_upper_ns,
-    CAST(ei_so - s_o AS BIGINT) AS exposed_lower_ns,
-    CAST(CASE WHEN has_best = 1 THEN both_b - s_b END AS BIGINT) AS exposed_best_ns,
-    CAST(eo_si - s_i AS BIGINT) AS exposed_upper_ns,
+    session_id,
+    agent_id,
+    request_key,
+    message_id,
+    model,
+    start_ns,
+    cut,
+    tools,
+    CAST(stream_ns AS BIGINT) AS stream_ns,
+    CAST(inner_in_inner AS BIGINT) AS hidden_lower_ns,
+    CAST(CASE WHEN has_best = 1 THEN outer_in_best END AS BIGINT) AS hidden_best_ns,
+    CAST(outer_in_outer AS BIGINT) AS hidden_upper_ns,
+    CAST(e_i - inner_in_outer AS BIGINT) AS exposed_lower_ns,
+    CAST(CASE WHEN has_best = 1 THEN e_o - outer_in_best END AS BIGINT) AS exposed_best_ns,
+    CAST(e_o - outer_in_inner AS BIGINT) AS exposed_upper_ns,
     CAST(e_i AS BIGINT) AS tool_lower_ns,
-    CAST(CASE WHEN has_best = 1 THEN e_b END AS BIGINT) AS tool_best_ns,
+    CAST(CASE WHEN has_best = 1 THEN e_o END AS BIGINT) AS tool_best_ns,
     CAST(e_o AS BIGINT) AS tool_upper_ns,
-    CAST(CASE WHEN has_best = 1 THEN sum_b - e_b END AS BIGINT) AS parallel_best_ns,
+    CAST(CASE WHEN has_best = 1 THEN sum_o - e_o END AS BIGINT) AS parallel_best_ns,
     CAST(sum_o - e_o AS BIGINT) AS parallel_upper_ns
-FROM facts JOIN lengths ON lengths.session_id = facts.session_id AND lengths.request_key = facts.request_key
-ORDER BY facts.start_ns, facts.session_id, facts.request_key;
+FROM measured
+ORDER BY start_ns, session_id, request_key;

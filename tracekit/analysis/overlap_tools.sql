@@ -26,32 +26,39 @@ proofs AS (
     GROUP BY session_id
 ),
 requests AS (
+    -- As in overlap.sql: a response that was cut ended at its last event, and where that was not measured it certainly lasted to its
+    -- last block; one that is open at least began.
     SELECT
         r.session_id,
         r.key AS request_key,
         r.name AS model,
         r.start_ns AS s_out,
         r.start_ns + r.start_slack_ns AS s_in,
-        r.end_ns AS stop_out,
-        -- As in overlap.sql: a response that was cut certainly lasted to its last block, and one that is open at least began.
+        CASE WHEN cut = 1 THEN COALESCE(last_event, r.end_ns) ELSE r.end_ns END AS stop_out,
         CASE
             WHEN r.end_ns IS NULL THEN r.start_ns + r.start_slack_ns
-            WHEN r.attributes['tracekit.response.cut'] IS NULL THEN r.end_ns - r.end_slack_ns
-            ELSE LEAST(CAST(r.attributes['tracekit.response.last_block_ns'] AS BIGINT), r.end_ns - r.end_slack_ns)
+            WHEN cut = 0 OR r.end_slack_ns = 0 AND last_event IS NULL THEN r.end_ns - r.end_slack_ns
+            ELSE COALESCE(last_event, LEAST(last_block, r.end_ns - r.end_slack_ns))
         END AS stop_in,
         CASE WHEN r.attributes['tracekit.response.tools_wait'] = 'true' THEN 1 ELSE 0 END AS waits,
-        CASE WHEN r.attributes['tracekit.response.cut'] IS NULL THEN 0 ELSE 1 END AS cut,
+        cut,
         COALESCE(proofs.eager, 0) AS eager,
         CASE
+            WHEN cut = 1 AND last_event IS NOT NULL AND r.end_ns IS NOT NULL THEN last_event
             WHEN r.end_slack_ns = 0 THEN r.end_ns
-            WHEN r.attributes['tracekit.response.cut'] IS NOT NULL OR r.end_ns IS NULL THEN NULL
-            ELSE LEAST(
-                GREATEST(COALESCE(CAST(r.attributes['tracekit.response.last_block_ns'] AS BIGINT), r.end_ns), r.end_ns - r.end_slack_ns), r.end_ns
-            )
+            WHEN cut = 1 OR r.end_ns IS NULL THEN NULL
+            ELSE LEAST(GREATEST(COALESCE(last_block, r.end_ns), r.end_ns - r.end_slack_ns), r.end_ns)
         END AS stop_best
-    FROM mine AS r
+    FROM (
+        SELECT
+            mine.*,
+            CASE WHEN attributes['tracekit.response.cut'] IS NULL THEN 0 ELSE 1 END AS cut,
+            CAST(attributes['tracekit.response.last_event_ns'] AS BIGINT) AS last_event,
+            CAST(attributes['tracekit.response.last_block_ns'] AS BIGINT) AS last_block
+        FROM mine
+        WHERE boundary = 'model_request'
+    ) AS r
     LEFT JOIN proofs ON proofs.session_id = r.session_id
-    WHERE r.boundary = 'model_request'
 ),
 schedules AS (
     SELECT session_id, key, parent_key, start_ns + start_slack_ns AS ready_ns
