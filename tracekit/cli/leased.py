@@ -2,9 +2,9 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, TypeVar, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from tracekit.analysis.account import AccountLine, account
 from tracekit.analysis.disagreements import Disagreement, disagreements
@@ -24,6 +24,11 @@ _UNSTAMPED_SECONDS: Final = 5
 _Answer = TypeVar("_Answer")
 
 
+class _OfSession(Protocol):
+    @property
+    def session_id(self) -> str | None: ...
+
+
 class Leased:
     """Answers `tracekit.page.Questions`.
 
@@ -35,6 +40,7 @@ class Leased:
     def __init__(self, lease: Callable[[], AbstractContextManager[SpanStore]], stamp: Callable[[], str]) -> None:
         self._lease = lease
         self.stamp = stamp
+        self._most = _REMEMBERED
         self._known: OrderedDict[Hashable, tuple[str, object]] = OrderedDict()
 
     def sessions(self, scope: Scope) -> Sequence[Session]:
@@ -58,9 +64,37 @@ class Leased:
         return self._remembered(("failures", scope), lambda store: failures(store, scope))
 
     def stuck(self, scope: Scope, as_of_ns: int) -> Sequence[Stuck]:
-        """Tell what waits; never remembered, because ages grow."""
+        """Tell what waits; not remembered, because ages grow."""
+        filled = self._known.get(("stuck", scope, as_of_ns))
+        if filled is not None:
+            return cast("Sequence[Stuck]", filled[1])
         with self._lease() as store:
             return stuck(store, scope, as_of_ns=as_of_ns)
+
+    def fill(self, session_ids: Collection[str], as_of_ns: int) -> None:
+        """Ask what a report needs once for all sessions, instead of once for each: what it takes to answer depends little on how many."""
+        everything = Scope()
+        answers: dict[tuple[Hashable, ...], Sequence[_OfSession]] = {
+            ("sessions",): self.sessions(everything),
+            ("timeline",): self.timeline(everything),
+            ("account", "session"): self.account(everything, "session"),
+            ("account", "turn"): self.account(everything, "turn"),
+            ("overlap", "session"): self.overlap(everything, "session"),
+            ("overlap", "request"): self.overlap(everything, "request"),
+            ("failures",): self.failures(everything),
+            ("disagreements",): self.disagreements(everything),
+            ("tokens", "session"): self.tokens(everything, "session"),
+            ("tokens", "agent"): self.tokens(everything, "agent"),
+            ("stuck", as_of_ns): self.stuck(everything, as_of_ns),
+        }
+        stamp = self.stamp()
+        self._most += len(answers) * len(session_ids)
+        for (name, *how), rows in answers.items():
+            found: dict[str, list[_OfSession]] = {session_id: [] for session_id in session_ids}
+            for row in rows:
+                if row.session_id in found:
+                    found[row.session_id].append(row)
+            self._known.update({(name, Scope(session_id), *how): (stamp, mine) for session_id, mine in found.items()})
 
     def disagreements(self, scope: Scope) -> Sequence[Disagreement]:
         """Tell where witnesses contradict each other."""
@@ -79,7 +113,7 @@ class Leased:
         with self._lease() as store:
             found = ask(store)
         self._known[key] = (stamp, found)
-        if len(self._known) > _REMEMBERED:
+        if len(self._known) > self._most:
             self._known.popitem(last=False)
         return found
 

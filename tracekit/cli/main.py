@@ -32,6 +32,7 @@ COMMANDS: Final = {
     "tokens": "tracekit.cli.tokens",
     "context": "tracekit.cli.context",
     "mark": "tracekit.cli.mark",
+    "report": "tracekit.cli.report",
     "export": "tracekit.cli.export",
     "sql": "tracekit.cli.sql",
     "explain": "tracekit.cli.explain",

@@ -63,13 +63,13 @@ class Pages:
             session = self._session(session_id)
         except TracekitError as error:
             return trouble(error)
-        return page("opening.html", session=session, parts=PARTS)
+        return page("opening.html", session=session, parts=PARTS, prefix="")
 
     def part(self, session_id: str, name: str) -> Answer:
         """One part of a session's page."""
         try:
             asked = Asked(self._ask, self._listing, self._session(session_id), self._clock())
-            return page("part.html", **part_context(name, asked))
+            return page("part.html", prefix="", **part_context(name, asked))
         except TracekitError as error:
             return trouble(error, alone=True)
 
@@ -79,7 +79,7 @@ class Pages:
             session = self._session(session_id)
         except TracekitError as error:
             return trouble(error, alone=True)
-        return page("timeline.html", session=session, source=f"/sessions/{path_part(session_id)}/timeline.json")
+        return page("timeline.html", prefix="", session=session, source=f"/sessions/{path_part(session_id)}/timeline.json")
 
     def closing(self) -> Answer:
         """The end of a session's page."""

@@ -184,4 +184,6 @@ PARTS: Final[Mapping[str, Part]] = {
     "tokens": Part("Tokens", tokens),
     "witnesses": Part("Who saw it", witnesses),
 }
-"""The parts of a session's page in order. The timeline, which needs none of them, stands between the second and the third."""
+"""The parts of a session's page in order."""
+TIMELINE_AFTER: Final = "waiting"
+"""The part behind which the timeline stands."""

@@ -16,7 +16,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from tracekit.page.answers import HTML, Answer, page
-from tracekit.page.parts import PARTS
+from tracekit.page.parts import PARTS, TIMELINE_AFTER
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -38,8 +38,6 @@ HEADERS: Final[Mapping[str, str]] = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_TIMELINE_AFTER: Final = "waiting"
-"""The part behind which the timeline stands."""
 
 
 class Static(NamedTuple):
@@ -146,7 +144,7 @@ def _calls(session_id: str) -> Iterator[tuple[str, ...]]:
     """What follows the opening of a session's page, in order."""
     for name in PARTS:
         yield "part", session_id, name
-        if name == _TIMELINE_AFTER:
+        if name == TIMELINE_AFTER:
             yield "frame", session_id
     yield ("closing",)
 

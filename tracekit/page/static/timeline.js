@@ -406,8 +406,8 @@
           continue;
         }
         const x = this.x(this.fold(at));
-        if (x < free || x > this.gutter + this.width) continue;
         const label = at === 0 ? "0" : duration(at);
+        if (x < free || x + context.measureText(label).width > width) continue;
         context.fillRect(x, AXIS - 5, 1, 5);
         context.fillText(label, x + 3, AXIS / 2 - 1);
         free = x + context.measureText(label).width + 12;
