@@ -14,6 +14,8 @@ SECOND = 1_000_000_000
 EXIT_1: dict[str, Any] = {semconv.ERROR_TEXT: "Exit code 1", semconv.EXIT_CODE: 1}
 OVERLOADED: dict[str, Any] = {semconv.HTTP_STATUS: 529, semconv.ERROR_TYPE: "overloaded_error"}
 RESET: dict[str, Any] = {semconv.ERROR_CODE: "ECONNRESET"}
+UNTRUSTED: dict[str, Any] = {semconv.ERROR_CODE: "SELF_SIGNED_CERT_IN_CHAIN"}
+REFUSED: dict[str, Any] = {semconv.ERROR_CODE: "ECONNREFUSED"}
 TOO_LONG: dict[str, Any] = {semconv.HTTP_STATUS: 400, semconv.ERROR_TEXT: "prompt is too long: 213456 tokens > 200000 maximum"}
 BLOCKED = "PreToolUse:Bash hook error: [gate]: not allowed"
 REJECTED: dict[str, Any] = {
@@ -41,6 +43,10 @@ def attempt(number: int, end_s: int, attributes: dict[str, Any], *, of: str = "r
     said = attributes | {semconv.ATTEMPT: number, semconv.RETRY_DELAY_NS: wait_s * SECOND}
     known: dict[str, Any] = {"name": "model", "status": Status.ERROR, "attributes": said, "parent_key": of}
     return span(Boundary.REQUEST_ATTEMPT, f"{of}~{number}", (end_s - 1) * SECOND, end_s * SECOND, **known)
+
+
+def waited(number: int, start_s: int, ns: int) -> list[Span]:
+    return [span(Boundary.RETRY_WAIT, f"req_1~{number}", start_s * SECOND, start_s * SECOND + ns, parent_key="req_1")]
 
 
 def hook(end_s: int, outcome: str, event: str = "PreToolUse", key: str = "run", **fields: Any) -> Span:
@@ -162,6 +168,39 @@ CASES: dict[str, tuple[list[Span], list[tuple[str, bool]]]] = {
         [TURN, attempt(1, 2, RESET), attempt(2, 4, OVERLOADED), attempt(3, 6, OVERLOADED), answer(0, 9, key="req_1")],
         [("network/overloaded", RECOVERED)],
     ),
+    "waits that were seen": (
+        [
+            TURN,
+            attempt(1, 2, OVERLOADED),
+            *waited(1, 2, 2 * SECOND + 3),
+            attempt(2, 6, OVERLOADED),
+            *waited(2, 6, 2),
+            answer(0, 9, key="req_1"),
+        ],
+        [("network/overloaded", RECOVERED)],
+    ),
+    "two kinds, as frequent": (
+        [TURN, attempt(1, 2, RESET), attempt(2, 9, OVERLOADED, wait_s=5), answer(0, 20, key="req_1")],
+        [("network/overloaded", RECOVERED)],
+    ),
+    "retries that could not help": (
+        [TURN, attempt(1, 2, UNTRUSTED), attempt(2, 4, UNTRUSTED), failed(6, UNTRUSTED)],
+        [("network/tls", TERMINAL)],
+    ),
+    "a retry after another failure": (
+        [TURN, attempt(1, 2, UNTRUSTED), attempt(2, 4, RESET), answer(0, 9, key="req_1")],
+        [("network/tls", RECOVERED)],
+    ),
+    "retries that a gateway's return would help": (
+        [TURN, attempt(1, 2, REFUSED), attempt(2, 4, REFUSED), answer(0, 9, key="req_1")],
+        [("network/connect", RECOVERED)],
+    ),
+    # Nobody's
+    "a call that was cancelled with a sibling": (
+        [TURN, call(10, {semconv.ERROR_TEXT: "<tool_use_error>Sibling tool call errored</tool_use_error>"})],
+        [("tool/sibling_cancelled", TERMINAL)],
+    ),
+    "a call to a server": ([TURN, call(10, {semconv.ERROR_TEXT: "no such branch"}, name="mcp__git__log")], [("mcp/call", TERMINAL)]),
     # Answers that are none
     "an answer that ran into its limit": (
         [TURN, answer(1, attributes={semconv.RESPONSE_ID: "msg_1", semconv.STOP_REASON: "max_tokens"})],
@@ -217,6 +256,50 @@ def test_a_chain_says_how_many_attempts_failed_of_what_and_what_they_cost(found:
     # From the first attempt's start at 1 s to the last one's end at 6 s, and the second of waiting after it.
     assert failure.lost_ns == 6 * SECOND
     assert (failure.key.split()[0], failure.boundary, failure.turn_key) == ("req_1", "request_attempt", f"turn in {failure.session_id}")
+
+
+def test_a_chain_says_how_long_the_client_slept(found: dict[str, list[Failure]]) -> None:
+    (failure,) = found["the commonest kind names a mixed chain"]
+    assert failure.waited_ns == 3 * SECOND  # as announced
+    (seen,) = found["waits that were seen"]
+    assert (seen.waited_ns, seen.lost_ns) == (2 * SECOND + 5, 5 * SECOND + 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "futile"),
+    [
+        ("retries that could not help", 2),
+        ("a retry after another failure", 0),
+        ("retries that a gateway's return would help", 0),
+        ("the commonest kind names a mixed chain", 0),
+    ],
+)
+def test_retries_that_could_not_help_are_called_out(name: str, futile: int, found: dict[str, list[Failure]]) -> None:
+    (failure,) = found[name]
+    assert failure.futile_retries == futile
+    assert ("could not help" in failure.evidence) is bool(futile)
+
+
+def test_of_kinds_that_are_as_frequent_the_one_that_took_longest_names_the_chain(found: dict[str, list[Failure]]) -> None:
+    (failure,) = found["two kinds, as frequent"]
+    assert (failure.kind, failure.causes) == ("overloaded", "reset x1, overloaded x1")
+    assert failure.evidence == "reset x1, overloaded x1; HTTP 529"
+
+
+def test_what_is_nobodys_failure_is_not_counted(found: dict[str, list[Failure]]) -> None:
+    uncounted = {f"{one.family}/{one.kind}" for failures in found.values() for one in failures if not one.counted}
+    counted = {f"{one.family}/{one.kind}" for failures in found.values() for one in failures if one.counted}
+    assert uncounted == {"user/interrupt", "user/rejection", "hook/blocked", "tool/sibling_cancelled"}
+    assert not uncounted & counted
+
+
+def test_a_failure_names_its_tool_server_and_model(found: dict[str, list[Failure]]) -> None:
+    named = {name: (one.tool, one.server, one.model) for name, failures in found.items() for one in failures}
+    assert named["a tool that failed, and the model went on"] == ("Bash", None, None)
+    assert named["a call to a server"] == ("mcp__git__log", "git", None)
+    assert named["a call that only a tap saw"] == ("Bash", None, None)
+    assert named["a server that failed"] == (None, "tracker", None)
+    assert named["attempts before giving up"] == (None, None, "model")
 
 
 def test_a_request_that_was_given_up_counts_its_last_attempt_too(found: dict[str, list[Failure]]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from tracekit.cli.main import run
 from tracekit.errors import TracekitError
 from tracekit.model import CONTRACTS
 
+ROOT = Path(__file__).parents[2]
 TOPICS = list(topics())
 SLUGS = {
     "account",
@@ -140,3 +142,51 @@ def test_programs_get_the_page_as_markdown(capsys: pytest.CaptureFixture[str]) -
 def test_a_docstring_becomes_a_page() -> None:
     docstring = "a / b: it broke.\n\nWhat it means\n    One.\n\n    Two:\n    - three\n\nWhat to do\n    Four.\n"
     assert failure_page(docstring) == ("# a / b\n\nIt broke.\n\n## What it means\n\nOne.\n\nTwo:\n- three\n\n## What to do\n\nFour.")
+
+
+def _slugs_raised() -> set[str]:
+    sources = (ROOT / "tracekit").rglob("*.py")
+    return {slug for path in sources for slug in re.findall(r"""\bslug=f?["']([a-z][a-z-]+)["']""", path.read_text(encoding="utf-8"))}
+
+
+def test_every_error_has_a_page_that_is_worth_reading() -> None:
+    pages = {topic.topic: topic.text for topic in TOPICS}
+    assert _slugs_raised() - set(pages) == set()
+    assert [slug for slug in _slugs_raised() if len(pages[slug].split()) < 30] == []
+
+
+@pytest.mark.parametrize("topic", [topic for topic in TOPICS if topic.about in ("failure", "failures")], ids=lambda topic: topic.topic)
+def test_a_page_of_a_failure_says_what_it_means_what_shows_it_and_what_to_do(topic: Topic) -> None:
+    parts = dict(re.findall(r"^## ([\w ]+)\n\n(.*?)(?=\n## |\Z)", topic.text, flags=re.MULTILINE | re.DOTALL))
+    assert {"What it means", "Evidence", "What to do"} <= set(parts)
+    assert all(len(parts[part].split()) >= 8 for part in ("What it means", "Evidence", "What to do")), parts
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> str:
+    """A store with two failed commands in two sessions, one of them the last thing of its session."""
+    url = str(tmp_path / "store.duckdb")
+    assert run(["import", str(ROOT / "tests/data/captures/tool_failures"), "--store", url]) == 0
+    return url
+
+
+def test_a_kind_of_failure_says_how_often_it_occurred_here(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["explain", "tool/execution", "--store", stored]) == 0
+    assert re.search(
+        r"^Here: tool/execution occurred \w+(?: times)? in 1 session, 0 not recovered, last at ", capsys.readouterr().out, re.MULTILINE
+    )
+    assert run(["explain", "network/dns", "--store", stored]) == 0
+    assert "Here: network/dns did not occur in your store." in capsys.readouterr().out
+    assert run(["explain", "tool", "--store", stored, "--json"]) == 0
+    here = json.loads(capsys.readouterr().out)["here"]["tool"]
+    assert here["failures"] >= 1
+    assert here["sessions"] == 1
+
+
+def test_without_a_store_a_page_is_printed_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "network/dns", "--store", str(tmp_path / "none.duckdb")]) == 0
+    assert "Here:" not in capsys.readouterr().out
+    (tmp_path / "broken.duckdb").write_bytes(b"no store")
+    assert run(["explain", "network/dns", "--store", str(tmp_path / "broken.duckdb")]) == 0
+    assert "Here:" not in capsys.readouterr().out

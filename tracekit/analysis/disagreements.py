@@ -1,4 +1,4 @@
-"""Where witnesses contradict each other. Such a contradiction is a finding of its own and never averaged away."""
+"""Where a witness contradicts another, or itself. Such a contradiction is a finding of its own and never averaged away."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,16 @@ TOLERANCE_NS: Final = 300_000_000
 
 @dataclass(frozen=True, slots=True)
 class Disagreement(Finding):
-    """Two witnesses of one boundary that cannot both be right."""
+    """Two statements about one boundary that cannot both be right; mostly of two witnesses, sometimes of one."""
 
     question: ClassVar[str] = "disagreements"
 
     session_id: Annotated[str, Column("Session", "id")]
     agent_id: Annotated[str | None, Column("Agent", show=False)]
     start_ns: Annotated[int, Column("When", "time_ns")]
+    about: Annotated[str, Column("About")]
+    """`outcome`: well or failed; `stream`: a success without message_stop; `result`: success and error in one message; `exit`: a success
+    that ends on a tool's result; `still running`: over for one, going on for another; `edge`: when."""
     boundary: Annotated[str, Column("Boundary")]
     name: Annotated[str, Column("Name")]
     key: Annotated[str, Column("Key", "id")]
@@ -28,7 +31,7 @@ class Disagreement(Finding):
     failed_source: Annotated[str, Column("Says otherwise")]
     failed_text: Annotated[str, Column("Its words")]
     gap_ns: Annotated[int | None, Column("Apart", "ns")]
-    """Distance of the bounds of an edge; None where the outcome is what they disagree about."""
+    """Distance in time; None where the outcome is what they disagree about, or something has not ended."""
 
 
 def disagreements(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Disagreement]:

@@ -1,11 +1,12 @@
 """What failed, whose fault it was, and whether it was got over: each failure once, attempts of one request as one chain."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
-from tracekit.analysis.failures import Evidence, Verdict, classify, not_a_failure
+from tracekit.analysis.chains import Chain, Row, evidence_of, judged
+from tracekit.analysis.failures import Family, Kind, Verdict, classify, not_a_failure
 from tracekit.analysis.scope import EVERYTHING, Scope, ask
 from tracekit.model import Boundary, Column, Finding, semconv
 from tracekit.store import SpanStore
@@ -13,13 +14,11 @@ from tracekit.store import SpanStore
 _SAME_MOMENT_NS: Final = 1_000_000_000
 """What two witnesses without a common key saw within this time, under one name, is one event."""
 
-_MIXED: Final = 2
-"""Kinds from which a chain is mixed."""
+_UNCOUNTED: Final = frozenset({(Family.TOOL, Kind.SIBLING_CANCELLED), (Family.HOOK, Kind.BLOCKED)})
+"""Nobody's failure: another call's, or a hook that did what it is for. So is everything that a person did."""
 
 _KEYLESS: Final = frozenset({Boundary.HOOK_REPLY, Boundary.MCP_CONNECTION, Boundary.MODEL_REQUEST, Boundary.COMPACTION})
 """Boundaries that some witnesses cannot name: the keys of hook runs and connections are their own, a request without answer has none."""
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,24 @@ class Failure(Finding):
     boundary: Annotated[str, Column("Layer", show=False)]
     key: Annotated[str, Column("Key", "id", show=False)]
     attempts: Annotated[int, Column("Attempts", "count", show=False)]
-    """HTTP attempts that failed; 0 where the boundary is no request."""
+    """HTTP attempts that failed; 0 where there was one attempt, or the boundary is no request."""
     causes: Annotated[str, Column("Causes", show=False)]
     """Kinds of the failed attempts, with their numbers, the commonest first."""
+    futile_retries: Annotated[int, Column("Futile", "count", show=False)]
+    """Attempts that repeated what no retry cures (a certificate, a prompt too long), and failed in the same way."""
+    waited_ns: Annotated[int, Column("Waited", "ns", show=False)]
+    """Time that the client slept between the attempts."""
     lost_ns: Annotated[int, Column("Lost", "ns")]
-    """Time that failed attempts and the waits between them took; 0 where the boundary is no request."""
+    """Time that failed attempts and the waits between them took."""
     retry: Annotated[str, Column("Retry")]
     evidence: Annotated[str, Column("Evidence")]
     witnesses: Annotated[str, Column("Witnesses", show=False)]
+    counted: Annotated[bool, Column("Counted", show=False)]
+    """False for what is nobody's failure: a person's interrupt or no, a call cancelled with a sibling, a hook that blocked."""
+    tool: Annotated[str | None, Column("Tool", show=False)]
+    server: Annotated[str | None, Column("Server", show=False)]
+    """MCP server, whether its connection or a call to it failed."""
+    model: Annotated[str | None, Column("Model", show=False)]
 
 
 def failures(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Failure]:
@@ -109,12 +118,8 @@ def _without_echoes(found: Sequence[Failure]) -> list[Failure]:
     ]
 
 
-def _evidence(row: Row) -> Evidence:
-    return Evidence.from_attributes(row["boundary"], row["status"], row["name"], row["attributes"])
-
-
 def _harmless(row: Row) -> bool:
-    return not_a_failure(_evidence(row)) is not None
+    return not_a_failure(evidence_of(row)) is not None
 
 
 _CALLS: Final = (Boundary.TOOL_SCHEDULE, Boundary.TOOL_EXECUTION, Boundary.MCP_CALL)
@@ -140,43 +145,28 @@ def _told_elsewhere(row: Row, calls: Mapping[Boundary, set[tuple[str, str]]], re
     return False
 
 
-def _failure(row: Row, chain: Sequence[Row]) -> Failure:
+def _failure(row: Row, attempts: Sequence[Row]) -> Failure:
     """A boundary that failed, with the attempts that failed before it."""
-    verdict = classify(_evidence(row))
-    verdicts = [classify(_evidence(attempt)) for attempt in chain]
-    if chain:
-        verdict = _dominant([*verdicts, verdict])
+    before = [attempt for attempt in attempts if attempt["key"] != row["key"]]
+    chain = judged(before, row) if before else None
     # A hook that fails without blocking stops nothing.
     harmless = row["boundary"] == Boundary.HOOK_REPLY and row["attributes"].get(semconv.HOOK_OUTCOME) == "error"
     recovered = harmless or bool(row["went_on"] or row["reconnected"])
-    return _row(row, verdict, chain=chain, verdicts=[*verdicts, *([verdict] if chain else [])], recovered=recovered)
+    return _row(row, chain.verdict if chain else classify(evidence_of(row)), chain, recovered=recovered)
 
 
-def _chain(store: SpanStore, chain: Sequence[Row]) -> Failure:
+def _chain(store: SpanStore, attempts: Sequence[Row]) -> Failure:
     """Attempts that failed before one that was answered: recovered, unless the request is open to this day."""
-    verdicts = [classify(_evidence(attempt)) for attempt in chain]
-    last = chain[-1]
+    last = attempts[-1]
     sql = "SELECT end_ns, status FROM boundaries WHERE session_id = $session_id AND boundary = 'model_request' AND key = $key"
     request = store.rows(sql, session_id=last["session_id"], key=last["parent_key"])
     answered = bool(request) and request[0]["end_ns"] is not None and request[0]["status"] != "error"
-    return _row(last, _dominant(verdicts), chain=chain, verdicts=verdicts, recovered=answered)
+    chain = judged(attempts)
+    return _row(last, chain.verdict, chain, recovered=answered)
 
 
-def _dominant(verdicts: Sequence[Verdict]) -> Verdict:
-    """The commonest kind names a mixed chain; among equals the first."""
-    counts = Counter((verdict.family, verdict.kind) for verdict in verdicts)
-    family_kind, _ = counts.most_common(1)[0]
-    return next(verdict for verdict in verdicts if (verdict.family, verdict.kind) == family_kind)
-
-
-def _counted(causes: Counter[str]) -> str:
-    return ", ".join(f"{kind} x{count}" for kind, count in causes.most_common())
-
-
-def _row(row: Row, verdict: Verdict, *, chain: Sequence[Row], verdicts: Iterable[Verdict], recovered: bool) -> Failure:
-    causes = Counter(str(one.kind) for one in verdicts)
-    last_wait = int(chain[-1]["attributes"].get(semconv.RETRY_DELAY_NS, 0)) if chain else 0
-    took = chain[-1]["end_ns"] - min(attempt["start_ns"] for attempt in chain) if chain else 0
+def _row(row: Row, verdict: Verdict, chain: Chain | None, *, recovered: bool) -> Failure:
+    boundary, name = Boundary(row["boundary"]), row["name"]
     return Failure(
         session_id=row["session_id"],
         agent_id=row["agent_id"],
@@ -185,14 +175,37 @@ def _row(row: Row, verdict: Verdict, *, chain: Sequence[Row], verdicts: Iterable
         family=verdict.family,
         kind=verdict.kind,
         recovered=recovered,
-        name=row["name"],
-        boundary=row["boundary"],
-        key=row["parent_key"] if row["boundary"] == Boundary.REQUEST_ATTEMPT and row["parent_key"] else row["key"],
-        attempts=len(chain) + (1 if chain and row["boundary"] == Boundary.MODEL_REQUEST else 0),
-        causes=_counted(causes),
-        lost_ns=took + last_wait,
+        name=name,
+        boundary=boundary,
+        key=row["parent_key"] if boundary is Boundary.REQUEST_ATTEMPT and row["parent_key"] else row["key"],
+        attempts=chain.attempts if chain else 0,
+        causes=chain.causes if chain else "",
+        futile_retries=chain.futile if chain else 0,
+        waited_ns=chain.waited_ns if chain else 0,
+        lost_ns=chain.lost_ns if chain else 0,
         retry=verdict.retry,
-        # A mixed chain is named by one of its causes; the others are as much its evidence.
-        evidence=verdict.evidence_text if len(causes) < _MIXED else f"{_counted(causes)}; {verdict.evidence_text}",
+        evidence=_line(verdict, chain),
         witnesses=row["witnesses"],
+        counted=verdict.family is not Family.USER and verdict[:2] not in _UNCOUNTED,
+        tool=name if boundary in _CALLS else None,
+        server=_server(row, boundary),
+        model=(row["attributes"].get(semconv.REQUEST_MODEL) or name or None) if boundary in _REQUESTS else None,
     )
+
+
+_REQUESTS: Final = frozenset({Boundary.MODEL_REQUEST, Boundary.REQUEST_ATTEMPT})
+
+
+def _server(row: Row, boundary: Boundary) -> str | None:
+    if boundary is Boundary.MCP_CONNECTION or row["attributes"].get(semconv.MCP_SERVER):
+        return str(row["attributes"].get(semconv.MCP_SERVER) or row["name"])
+    prefix, _, rest = row["name"].partition("__")
+    return rest.partition("__")[0] if boundary in _CALLS and prefix == "mcp" else None
+
+
+def _line(verdict: Verdict, chain: Chain | None) -> str:
+    """A chain is named by one of its causes: the others are as much its evidence."""
+    if chain is None or chain.attempts == 1:
+        return verdict.evidence_text
+    futile = f"; {chain.futile} {'retry' if chain.futile == 1 else 'retries'} could not help" if chain.futile else ""
+    return f"{chain.causes}{futile}; {verdict.evidence_text}"

@@ -4,6 +4,7 @@
 --
 -- session_id, agent_id, boundary, key, parent_key, name, status, attributes, witnesses
 -- start_ns, end_ns      when it began and ended, at the latest
+-- wait_ns               of an attempt: how long the client slept after it; NULL where no witness saw the wait
 -- turn_key              the turn it belongs to, where known
 -- went_on               1: the model answered again in the same turn afterwards
 -- reconnected           1: the MCP server was connected later
@@ -49,6 +50,9 @@ connections AS (
     FROM mine
     WHERE boundary = 'mcp_connection' AND attributes['tracekit.mcp.status'] = 'connected'
 ),
+waits AS (
+    SELECT session_id, key, MAX(end_ns - start_ns) AS wait_ns FROM mine WHERE boundary = 'retry_wait' GROUP BY session_id, key
+),
 placed AS (
     SELECT candidates.*, turns.turn_key, turns.next_start
     FROM candidates
@@ -60,9 +64,12 @@ placed AS (
 )
 SELECT
     p.session_id, p.agent_id, p.boundary, p.key, p.parent_key, p.name, p.status, p.attributes, p.witnesses, p.start_ns, p.end_ns, p.turn_key,
+    MAX(w.wait_ns) AS wait_ns,
     MAX(CASE WHEN a.answer_ns IS NULL OR p.boundary = 'mcp_connection' THEN 0 ELSE 1 END) AS went_on,
     MAX(CASE WHEN c.end_ns IS NULL THEN 0 ELSE 1 END) AS reconnected
 FROM placed AS p
+LEFT JOIN waits AS w
+  ON p.boundary = 'request_attempt' AND w.session_id = p.session_id AND w.key = p.key
 LEFT JOIN connections AS c
   ON p.boundary = 'mcp_connection' AND c.session_id = p.session_id AND c.name = p.name AND c.end_ns >= p.end_ns
 LEFT JOIN answers AS a

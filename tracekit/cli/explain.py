@@ -6,17 +6,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 
 import typer
 
 from tracekit.cli import output
-from tracekit.cli.options import AsJson
+from tracekit.cli.options import AsJson, Store
 from tracekit.errors import TracekitError
 from tracekit.model import CONTRACTS, Boundary, Column, Contract, Finding
 
+if TYPE_CHECKING:
+    from tracekit.analysis.failed import Failure
+
+_COUNTED: Final = ("failure", "failures")
 _PAGES: Final = files("tracekit.cli") / "explanations"
-_WORDS: Final = ("account", "hidden", "ranges", "slack", "verified")
+_WORDS: Final = ("account", "hidden", "outcome", "ranges", "slack", "verified")
+
+
+class Occurrence(TypedDict):
+    """How often failures of one kind, or of one family, occurred in a store."""
+
+    failures: int
+    not_recovered: int
+    sessions: int
+    last_ns: int
+    """When the last one ended, Unix nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +47,70 @@ def command(
     topic: Annotated[str | None, typer.Argument(metavar="TOPIC", help="A slug, a kind of failure, a boundary; none lists all.")] = None,
     *,
     as_json: AsJson = False,
+    store: Store = None,
 ) -> None:
     """Explain an error, a kind of failure, a boundary or a word that the answers use.
 
-    Error messages name their topic in their last line. Without a topic, all of them are listed.
+    Error messages name their topic in their last line. A kind of failure comes with how often it occurred in the store. Without a topic,
+    all of them are listed.
     """
     known = list(topics())
     found = known if topic is None else find(topic, known)
+    here = None
+    if topic is not None and any(one.about in _COUNTED for one in found):
+        here = occurrences(store)
     if as_json:
-        output.emit(found, as_json=True)
+        output.emit(found, as_json=True, here={one.topic: (here or {}).get(one.topic) for one in found if one.about in _COUNTED})
     elif topic is None:
         _print_list(found)
     else:
         _print_pages(found)
+        if here is not None:
+            _print_occurrences([one.topic for one in found if one.about in _COUNTED], here)
+
+
+def occurrences(store: str | None) -> dict[str, Occurrence] | None:
+    """Count each kind and each family of failures in a store; None where there is no store yet, or it cannot be read.
+
+    A page is worth printing without it, so no error is raised.
+    """
+    from tracekit.analysis.failed import failures
+    from tracekit.store import default_store, open_store, store_path
+
+    url = store or default_store()
+    try:
+        if not store_path(url).exists():
+            return None
+        with open_store(url) as opened:
+            found = failures(opened)
+    except TracekitError:
+        return None
+    groups: dict[str, list[Failure]] = {}
+    for failure in found:
+        for name in (str(failure.family), f"{failure.family}/{failure.kind}"):
+            groups.setdefault(name, []).append(failure)
+    return {name: _occurrence(group) for name, group in groups.items()}
+
+
+def _occurrence(found: "list[Failure]") -> Occurrence:
+    return {
+        "failures": len(found),
+        "not_recovered": sum(not failure.recovered for failure in found),
+        "sessions": len({failure.session_id for failure in found}),
+        "last_ns": max(failure.end_ns for failure in found),
+    }
+
+
+def _print_occurrences(kinds: list[str], here: dict[str, Occurrence]) -> None:
+    from tracekit.report.units import moment
+
+    for kind in kinds:
+        if (one := here.get(kind)) is None:
+            output.write(f"\nHere: {kind} did not occur in your store.")
+            continue
+        times = "once" if one["failures"] == 1 else f"{one['failures']} times"
+        where = "1 session" if one["sessions"] == 1 else f"{one['sessions']} sessions"
+        output.write(f"\nHere: {kind} occurred {times} in {where}, {one['not_recovered']} not recovered, last at {moment(one['last_ns'])}.")
 
 
 def _print_list(found: list[Topic]) -> None:

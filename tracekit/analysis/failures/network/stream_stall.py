@@ -6,7 +6,7 @@ What it means
 
 Evidence
     The client's `Stream idle timeout` and `stalled` texts, undici's body timeout, a read timeout in the stream layer. A warning that a
-    stream stalls, with the stream completed later, is no failure.
+    stream stalls, with the stream completed later, is no failure. Where a witness saw the response cut, any timeout of its reader is one.
 
 What to do
     Try again. If it comes back, watch one request at the gateway: pings without content mean that the model thinks, so raise the
@@ -20,7 +20,7 @@ from tracekit.analysis.failures.layer import MODEL, Layer
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
 _NAMES: Final = names("UND_ERR_BODY_TIMEOUT", "BodyTimeoutError", "StreamIdleTimeout", "stream_idle_timeout", "stream_stall")
-_SILENT: Final = names("ReadTimeout", "ReadTimeoutError", "TimeoutError", "ETIMEDOUT", "APITimeoutError")
+_SILENT: Final = names("ReadTimeout", "ReadTimeoutError", "TimeoutError", "ETIMEDOUT", "APITimeoutError", "client_timeout_error")
 _SAYS: Final = wording(
     r"idle[ -]time-?out",
     r"(?:response|stream)\w* (?:has |was )?stall",
@@ -32,7 +32,7 @@ _SAYS: Final = wording(
 
 def _match(evidence: Evidence) -> str | None:
     found = evidence.named(_NAMES) or evidence.says(_SAYS)
-    if found is None and evidence.shown_in is Layer.STREAM:
+    if found is None and (evidence.shown_in is Layer.STREAM or evidence.stream_cut):
         return evidence.named(_SILENT)
     return found
 
