@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "critical-path": "tracekit.cli.critical_path",
     "failures": "tracekit.cli.failures",
     "classify": "tracekit.cli.classify",
+    "outcome": "tracekit.cli.outcome",
     "stuck": "tracekit.cli.stuck",
     "watch": "tracekit.cli.watch",
     "tokens": "tracekit.cli.tokens",
