@@ -21,7 +21,7 @@ from tracekit.store import SpanStore, open_store
 
 if TYPE_CHECKING:
     from tests.instrument.conftest import World
-    from tracekit.instrument import ModelRequest, ToolSchedule
+    from tracekit.instrument import ModelRequest
     from tracekit.testing import FakeClock
 
 MS = 1_000_000
@@ -51,17 +51,16 @@ def eager_agent(clock: "FakeClock") -> None:
     with session("s", project="/home/me/p"), turn("prompt-1"):
         with model_request("m", stream=True) as request:
             request.response(request_id="req_1")
-            call: ToolSchedule | None = None
+            call = tool_schedule("Read", "toolu_1", request=request)
+            running = call.execution()
             for event in request.stream(events(clock, *timed, (1_100, {"type": "message_stop"}))):
                 if event is closing:
-                    call = tool_schedule("Read", "toolu_1").start()
+                    call.start()
                     clock.advance(50 * MS)
-                    running = call.execution().start()
+                    running.start()
                 elif event is rest:
-                    assert call is not None
                     running.result("text", is_error=True)
                     running.end(at_ns=START + 900 * MS)
-        assert call is not None
         call.yielded()
         clock.advance(100 * MS)
         with hook_reply("PostToolUse", "log", tool_use_id="toolu_1") as reply:
@@ -164,9 +163,9 @@ def test_the_parts_of_a_request_that_failed_are_its_parts(world: "World") -> Non
 
 def test_a_subagent_has_an_account_of_its_own(world: "World") -> None:
     world.clock.now_ns = START
-    with session("s"), turn("p"), tool_schedule("Task", "toolu_1") as call, call.execution():
-        with subagent("a1", "explorer"), model_request("m"):
-            world.clock.advance(70 * MS)
+    task = tool_schedule("Task", "toolu_1")
+    with session("s"), turn("p"), task, task.execution(), subagent("a1", "explorer"), model_request("m"):
+        world.clock.advance(70 * MS)
     with loaded(world.spool) as store:
         found = {(line.agent_id, line.category): line.duration_ns for line in account(store, SESSION) if line.duration_ns}
     assert found["a1", "model_wait"] == 70 * MS

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from opentelemetry import trace
 from opentelemetry.trace import SpanKind
 
 from tracekit.instrument.endings import Ending
@@ -11,7 +12,7 @@ from tracekit.instrument.handle import Handle, Told
 from tracekit.instrument.kept import kept_input, kept_result
 from tracekit.instrument.place import Place
 from tracekit.instrument.runtime import RUNTIME
-from tracekit.model import NO_ATTRIBUTES, Boundary, Event, Status, semconv
+from tracekit.model import NO_ATTRIBUTES, Boundary, Status, semconv
 from tracekit.model.redact import error_text
 
 EXECUTE_TOOL: Final = "execute_tool"
@@ -24,7 +25,10 @@ class _PartOfCall(Handle):
     """A part of a tool call, which has the call's own identity."""
 
     def __init__(self, title: str, call: Handle, attributes: Mapping[str, Told]) -> None:
-        super().__init__(title, key=call.key, parent=call, attributes=attributes)
+        super().__init__(title, parent=call, attributes=attributes)
+
+    def _known_as(self) -> str | None:
+        return self._outer.tool
 
     def _part_of(self) -> str | None:
         return self._outer.tool
@@ -71,6 +75,13 @@ class ToolExecution(_PartOfCall):
         if isinstance(self.above, ToolSchedule):
             self.above.take_result(said, self._status)
 
+    def _begin(self, span: trace.Span | None, at_ns: int | None) -> None:
+        if isinstance(self.above, ToolSchedule):
+            self._to_say |= self.above.shared
+        super()._begin(span, at_ns)
+        if isinstance(self.above, ToolSchedule):
+            self.above.executing(self._start_ns)
+
     def _close(self, ending: Ending) -> None:
         if isinstance(self.above, ToolSchedule):
             self.above.completed(ending.at_ns, ending.error)
@@ -101,9 +112,7 @@ class ToolSchedule(Handle):
         super().__init__(f"tool_schedule {name}", key=tool_use_id, parent=parent or given, attributes=said)
         self._tool = name
         self._request = request if isinstance(request, str) else None
-        self._shared: dict[str, Told] = {}
-        """What its parts say as well."""
-        self._steps: list[Event] = []
+        self._shared: dict[str, Told] = {} if tool_use_id is None else {semconv.TOOL_CALL_ID: tool_use_id}
         self._error: BaseException | None = None
 
     @guarded
@@ -119,10 +128,7 @@ class ToolSchedule(Handle):
 
     def execution(self, *, attributes: Mapping[str, Told] = NO_ATTRIBUTES) -> ToolExecution:
         """The tool itself; give it to `with`, or start it."""
-        said: dict[str, Told] = {semconv.OPERATION: EXECUTE_TOOL, semconv.TOOL_NAME: self._tool, **self._shared, **attributes}
-        if self._key is not None:
-            said[semconv.TOOL_CALL_ID] = self._key
-        self._step("executing", RUNTIME.clock())
+        said: dict[str, Told] = {semconv.OPERATION: EXECUTE_TOOL, semconv.TOOL_NAME: self._tool, **attributes}
         return ToolExecution(f"{EXECUTE_TOOL} {self._tool}", self, said)
 
     def yielded(self, *, at_ns: int | None = None) -> None:
@@ -160,6 +166,15 @@ class ToolSchedule(Handle):
 
     # What its execution tells -----------------------------------------------------------------------------------------
 
+    @property
+    def shared(self) -> Mapping[str, Told]:
+        """What is to be said of the execution as well."""
+        return self._shared
+
+    def executing(self, at_ns: int) -> None:
+        """The tool was set to work."""
+        self._step("executing", at_ns)
+
     def take_result(self, said: Mapping[str, Told], status: Status | None) -> None:
         """The tool gave something back."""
         self.say(said)
@@ -171,7 +186,6 @@ class ToolSchedule(Handle):
         self._error = error
 
     def _step(self, name: str, at_ns: int) -> None:
-        self._steps.append(Event(at_ns, name))
         if self._live:
             self._span.add_event(name, timestamp=at_ns)
 
