@@ -77,10 +77,12 @@ class Call:
     def sending(self, sent: "APIRequest") -> None:
         """A request goes out."""
         self._settle()
-        self._attempt = None
         if self._following is not None:
             self._following.dismissed()
             self._following = None
+        if self._attempt is not None:
+            self._attempt.end()
+            self._attempt = None
         request = self._request or self._begin(sent)
         self._attempt = request.attempt().start()
 
@@ -147,7 +149,9 @@ class Call:
     def returned(self) -> None:
         """It gave its result back. A stream goes on, and ends by itself."""
         self._is_returned = True
-        if self._following is None:
+        if self._following is not None:
+            self._following.given()
+        else:
             self._over(None)
 
     @guarded

@@ -26,11 +26,11 @@ class Clients:
     @guarded
     def join(self, client: "Client") -> None:
         """See that a client has it. Its copies take it along, and where they add their own, it is not the last any more."""
+        self._joined.add(client)
         own = client.middleware
         if own and own[0] is ENTRANCE and own[-1] is EXCHANGE:
             return
         _have(client, (ENTRANCE, *_without_ours(own), EXCHANGE))
-        self._joined.add(client)
         # Spans of a client with a provider of its own are recorded as those of the program's.
         options: Any = getattr(client, "_open_telemetry", None)
         if (provider := field(options, "tracer_provider")) is not None:

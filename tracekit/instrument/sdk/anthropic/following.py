@@ -35,6 +35,8 @@ class Following:
         self._size = 0
         self._is_decoded = False
         self._is_begun = False
+        self._is_left = False
+        self._is_given = False
         self._is_over = False
 
     @guarded
@@ -46,8 +48,14 @@ class Following:
         self._size += size
 
     def dismissed(self) -> None:
-        """Another attempt was made: this answer is not what the request ends with."""
+        """Another attempt is made: this answer is not what the request ends with."""
         self._is_over = True
+
+    def given(self) -> None:
+        """The program has it."""
+        self._is_given = True
+        if self._is_left:
+            self.left()
 
     def decoded(self) -> None:
         """The SDK reads it as a stream of events."""
@@ -89,8 +97,12 @@ class Following:
 
     @guarded
     def left(self) -> None:
-        """The program closed or dropped it; where it was read to its end, this changes nothing."""
-        self._end(GeneratorExit())
+        """The program closed or dropped it; where it was read to its end, this changes nothing. A middleware may yet ask again."""
+        self._is_left = True
+        if self._is_given and not self._is_over:
+            self._is_over = True
+            self._request.say({semconv.RESPONSE_SIZE: self._size})
+            self._request.left()
 
     def _end(self, error: BaseException | None) -> None:
         if self._is_over:
