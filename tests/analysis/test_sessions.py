@@ -60,7 +60,7 @@ def attempt(number: int, status: Status) -> Span:
     return span(Boundary.REQUEST_ATTEMPT, f"req_1~{number}", 0, 1, status=status)
 
 
-WITNESSES = (Source.TRANSCRIPT, Source.GATEWAY, Source.HOOKS, Source.STREAM_JSON, Source.OTEL)
+WITNESSES = (Source.TRANSCRIPT, Source.GATEWAY, Source.INSTRUMENT, Source.HOOKS, Source.STREAM_JSON, Source.OTEL)
 MIRRORED = [mirrored(message("m", output=10)), mirrored(called()), mirrored(turn(0, 9, key="task"))]
 CASES: dict[str, tuple[list[Span], dict[str, Any]]] = {
     "it lasts from the first to the last thing seen": (
@@ -149,7 +149,7 @@ CASES: dict[str, tuple[list[Span], dict[str, Any]]] = {
     ),
     "witnesses are named best first": (
         [turn(0, 1, source=source) for source in WITNESSES],
-        {"witnesses": "gateway,otel,hooks,stream_json,transcript"},
+        {"witnesses": "gateway,instrument,otel,hooks,stream_json,transcript"},
     ),
     "a call of the test builder": ([turn(0, 100), *tool(20, 20, 60)], {"tool_calls": 1, "tool_unanswered": 0, "use_to_result_ns": 40}),
 }

@@ -30,7 +30,7 @@ class World:
 
     def rows(self) -> list[dict[str, Any]]:
         """What was written, in order."""
-        files = sorted(self.spool.glob("*.spool.jsonl")) if self.spool.exists() else []
+        files = sorted(self.spool.glob("agent-*.spool.jsonl")) if self.spool.exists() else []
         return [json.loads(line) for file in files for line in file.read_text(encoding="ascii").splitlines()]
 
     def closed(self, boundary: str) -> list[dict[str, Any]]:

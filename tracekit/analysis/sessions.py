@@ -8,7 +8,7 @@ from tracekit.analysis.scope import EVERYTHING, Scope, ask
 from tracekit.model import Column, Finding
 from tracekit.store import SpanStore
 
-_WITNESSES = ("gateway", "mcp_tap", "otel", "hooks", "stream_json", "transcript")
+_WITNESSES = ("gateway", "mcp_tap", "instrument", "otel", "hooks", "stream_json", "transcript")
 
 
 @dataclass(frozen=True, slots=True)

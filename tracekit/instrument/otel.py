@@ -1,6 +1,7 @@
 """tracekit's parts in OpenTelemetry's SDK: a processor that writes what begins and what ends, an exporter for what ended."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from opentelemetry import trace
@@ -40,6 +41,11 @@ class SpoolProcessor(SpanProcessor):
         self._places: dict[int, Place] = {}
         """Where spans of others stand that have not ended."""
         self._is_off = False
+
+    @property
+    def folder(self) -> Path:
+        """Where it writes: what else is recorded of this process goes beside it."""
+        return self._spool.folder
 
     def on_start(self, span: SdkSpan, parent_context: Context | None = None) -> None:
         """A span begins. `parent_context` is where; without one it is where the code is."""

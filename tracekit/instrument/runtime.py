@@ -1,6 +1,7 @@
 """What all boundaries of a process share: the clock, the tracer, the recorder, and the session that nobody named."""
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
@@ -20,6 +21,11 @@ NAME = "tracekit"
 
 class Recorder(Protocol):
     """Takes what is to be known of a span before it ends."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it writes."""
+        ...
 
     def opened(self, span: trace.Span, place: Place | None) -> None:
         """Keep what an open span says so far."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
+from weakref import WeakValueDictionary
 
 from opentelemetry.trace import Span, StatusCode
 
@@ -14,7 +15,7 @@ from tracekit.model.redact import error_text
 if TYPE_CHECKING:
     from mcp.shared.exceptions import MCPError
 
-    from tracekit.instrument.handle import Told
+    from tracekit.instrument.handle import Handle, Told
     from tracekit.instrument.mcp_connections import McpConnection
 
 TOOLS_CALL: Final = "tools/call"
@@ -39,9 +40,18 @@ class Request(McpCall):
         method: Its JSON-RPC method.
         params: Its parameters.
         about: What else is known: of the connection.
+        parent: What it is part of; None: what the code stands in.
     """
 
-    def __init__(self, server: str, method: str, params: Mapping[str, Any] | None, about: "Mapping[str, Told]") -> None:
+    def __init__(
+        self,
+        server: str,
+        method: str,
+        params: Mapping[str, Any] | None,
+        about: "Mapping[str, Told]",
+        *,
+        parent: "Handle | None" = None,
+    ) -> None:
         asked: Mapping[str, Any] = params or {}
         known = _item(asked.get("_meta"), TOOL_USE_ID, "")
         name = asked.get("name")
@@ -50,7 +60,8 @@ class Request(McpCall):
         said: dict[str, Told] = {**about, semconv.MCP_METHOD: method}
         if is_tool:
             said |= {semconv.OPERATION: _EXECUTE_TOOL, **kept_input(asked.get("arguments") or {})}
-        super().__init__(server, target if is_tool else method, tool_use_id=known if isinstance(known, str) else None, attributes=said)
+        called = target if is_tool else method
+        super().__init__(server, called, tool_use_id=known if isinstance(known, str) else None, parent=parent, attributes=said)
         if not is_tool:
             del self._to_say[semconv.TOOL_NAME]
             self._name = f"{method} {target}".rstrip()
@@ -74,6 +85,10 @@ class Request(McpCall):
             self.end(at_ns=at_ns)
         else:
             self.end(error, at_ns=at_ns)
+
+
+KNOWN_CALLS: "Final[WeakValueDictionary[str, Handle]]" = WeakValueDictionary()
+"""Calls that are under way in this process and whose server's side is in it too, by the model's id of them."""
 
 
 def is_mcp_error(error: BaseException) -> "TypeGuard[MCPError]":

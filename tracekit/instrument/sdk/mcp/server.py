@@ -9,7 +9,7 @@ from opentelemetry.trace import SpanKind
 from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.handle import current
 from tracekit.instrument.place import span_key
-from tracekit.instrument.sdk.mcp.requests import BESIDE, SCOPE, TOOLS_LIST, Request
+from tracekit.instrument.sdk.mcp.requests import BESIDE, KNOWN_CALLS, SCOPE, TOOL_USE_ID, TOOLS_LIST, Request
 from tracekit.instrument.sdk.replacing import Replacements
 from tracekit.model import Boundary, semconv
 
@@ -53,7 +53,7 @@ class Watching:
         try:
             about: dict[str, Told] = {semconv.MCP_PROTOCOL: ctx.protocol_version, semconv.JSONRPC_ID: str(ctx.request_id)}
             params = {**(ctx.params or {}), "_meta": dict(ctx.meta or {})}
-            call = Incoming(self._server, ctx.method, params, about)
+            call = Incoming(self._server, ctx.method, params, about, parent=KNOWN_CALLS.get(str(params["_meta"].get(TOOL_USE_ID))))
             native = trace.get_current_span()
             if native.is_recording() and getattr(getattr(native, "instrumentation_scope", None), "name", "") == SCOPE:
                 call.adopt(native)
