@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager
 from typing import Final, Protocol, TypeVar, cast
 
 from tracekit.analysis.account import AccountLine, account
+from tracekit.analysis.context import Context, RepeatedFailure, context, repeated_failures
+from tracekit.analysis.context_compactions import Compaction, compactions
+from tracekit.analysis.critical_path import CriticalPath, WhatIf, critical_path, what_if
 from tracekit.analysis.disagreements import Disagreement, disagreements
 from tracekit.analysis.failed import Failure, failures
 from tracekit.analysis.overlap import Overlap, overlap
@@ -18,7 +21,7 @@ from tracekit.analysis.tokens import Tokens, tokens
 from tracekit.errors import TracekitError
 from tracekit.store import SpanStore, default_store, open_store, store_path
 
-_REMEMBERED: Final = 48
+_REMEMBERED: Final = 96
 _UNSTAMPED_SECONDS: Final = 5
 """How long an answer counts as new from a store that is no file of this machine."""
 _Answer = TypeVar("_Answer")
@@ -59,6 +62,27 @@ class Leased:
         """Tell what hid."""
         return self._remembered(("overlap", scope, by), lambda store: overlap(store, scope, by=by))
 
+    def critical_path(self, scope: Scope) -> Sequence[CriticalPath]:
+        """Tell what the ends of turns waited for."""
+        return self._remembered(("critical path", scope), lambda store: critical_path(store, scope))
+
+    def what_if(self, scope: Scope, name: str, factor: float) -> Sequence[WhatIf]:
+        """Tell how long turns would have lasted otherwise."""
+        factors = {name: factor} if name else None
+        return self._remembered(("what if", scope, name, factor), lambda store: what_if(store, scope, factors=factors))
+
+    def context(self, scope: Scope) -> Sequence[Context]:
+        """Tell what requests held of their model's window."""
+        return self._remembered(("context", scope), lambda store: context(store, scope))
+
+    def compactions(self, scope: Scope) -> Sequence[Compaction]:
+        """Tell what compactions did."""
+        return self._remembered(("compactions", scope), lambda store: compactions(store, scope))
+
+    def repeated_failures(self, scope: Scope) -> Sequence[RepeatedFailure]:
+        """Tell which failures filled the window again and again."""
+        return self._remembered(("repeated failures", scope), lambda store: repeated_failures(store, scope))
+
     def failures(self, scope: Scope) -> Sequence[Failure]:
         """Tell what failed."""
         return self._remembered(("failures", scope), lambda store: failures(store, scope))
@@ -81,6 +105,11 @@ class Leased:
             ("account", "turn"): self.account(everything, "turn"),
             ("overlap", "session"): self.overlap(everything, "session"),
             ("overlap", "request"): self.overlap(everything, "request"),
+            ("critical path",): self.critical_path(everything),
+            ("what if", "", 1.0): self.what_if(everything, "", 1.0),
+            ("context",): self.context(everything),
+            ("compactions",): self.compactions(everything),
+            ("repeated failures",): self.repeated_failures(everything),
             ("failures",): self.failures(everything),
             ("disagreements",): self.disagreements(everything),
             ("tokens", "session"): self.tokens(everything, "session"),

@@ -95,11 +95,12 @@ class Pages:
         if query.get("stamp") == stamp:
             return data({"stamp": stamp, "is_same": True, "as_of_ns": str(self._clock())})
         try:
-            moments = self._ask.timeline(Scope(self._session(session_id).session_id))
+            scope = Scope(self._session(session_id).session_id)
+            moments, context = self._ask.timeline(scope), self._ask.context(scope)
         except TracekitError as error:
             return data({"error": str(error), "slug": error.slug}, status=_status(error))
         after = query.get("after", "")
-        drawn = picture(moments, as_of_ns=self._clock(), after=int(after) if after.isdecimal() and len(after) < 20 else None)  # noqa: PLR2004
+        drawn = picture(moments, context, as_of_ns=self._clock(), after=int(after) if after.isdecimal() and len(after) < 20 else None)  # noqa: PLR2004
         return data({"stamp": stamp, "is_same": False, **drawn})
 
     def _session(self, session_id: str) -> Session:

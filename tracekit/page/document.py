@@ -9,7 +9,6 @@ from typing import Final
 import orjson
 from markupsafe import Markup
 
-from tracekit.analysis.scope import Scope
 from tracekit.analysis.sessions import Session
 from tracekit.page.answers import TEMPLATES, part_context
 from tracekit.page.listing import Line, Listing
@@ -49,7 +48,7 @@ def _article(asked: Asked, number: int, *, several: bool) -> Markup:
     prefix = f"session-{number}-" if several else ""
     names = list(PARTS)
     split = names.index(TIMELINE_AFTER) + 1
-    drawn = picture(asked.ask.timeline(Scope(asked.session.session_id)), as_of_ns=asked.as_of_ns)
+    drawn = picture(asked.ask.timeline(asked.scope), asked.ask.context(asked.scope), as_of_ns=asked.as_of_ns)
     written = TEMPLATES.get_template("report_session.html").render(
         session=asked.session,
         number=number,

@@ -45,6 +45,7 @@ class Line:
         failures: All of them.
         unrecovered: Those that it did not get over.
         cost_usd: As the client told it; None where it did not.
+        estimate_usd: By a price list, where the client told no cost and there is a list that knows the models.
     """
 
     session: Session
@@ -54,6 +55,7 @@ class Line:
     failures: int
     unrecovered: int
     cost_usd: float | None
+    estimate_usd: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ class _Cost(NamedTuple):
     failures: int
     unrecovered: int
     cost_usd: float | None
+    estimate_usd: float | None
 
 
 @dataclass(slots=True)
@@ -166,12 +169,14 @@ class Listing:
     def _ask(self, scope: Scope, sessions: Iterable[Session]) -> None:
         overlaps = {line.session_id: line for line in self.ask.overlap(scope, "session")}
         failures = _by_session(self.ask.failures(scope))
-        costs = {line.session_id: line.cost_usd for line in self.ask.tokens(scope, "session") if not line.partial}
+        costs = {line.session_id: (line.cost_usd, line.estimate_usd) for line in self.ask.tokens(scope, "session") if not line.partial}
         for session in sessions:
             name = session.session_id
             if scope.session_id in {None, name}:
                 failed = failures.get(name, ())
-                self._known[session] = _Cost(share_of(overlaps.get(name)), len(failed), _unrecovered(failed), costs.get(name))
+                self._known[session] = _Cost(
+                    share_of(overlaps.get(name)), len(failed), _unrecovered(failed), *costs.get(name, (None, None))
+                )
 
 
 def _unrecovered(failures: Sequence[Failure]) -> int:

@@ -1,5 +1,7 @@
 """The parts of a session's page, top to bottom: each asks its own questions, so that the first can be read while the last is computed."""
 
+import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +9,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from tracekit.analysis.account import CATEGORIES, AccountLine
+from tracekit.analysis.context import Context
 from tracekit.analysis.overlap import CAUSES, Overlap
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.sessions import Session
@@ -17,6 +20,9 @@ from tracekit.page.questions import Questions
 _MOST_RESPONSES: Final = 12
 _MOST_TURNS: Final = 200
 _MOST_FAILURES: Final = 100
+_MOST_POINTS: Final = 400
+_HALVED: Final = 3
+"""Tools on the critical path of which it is told what half their time would have saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,59 @@ def failures(asked: Asked) -> dict[str, Any]:
     }
 
 
+def critical(asked: Asked) -> dict[str, Any]:
+    """What the ends of its turns waited for, and how long it would have lasted otherwise."""
+    path = asked.ask.critical_path(asked.scope)
+    tools = list(dict.fromkeys(row.name for row in path if row.category == "tool" and row.name))[:_HALVED]
+    otherwise = [*asked.ask.what_if(asked.scope, "", 1.0)] if path else []
+    for name in tools:
+        otherwise += asked.ask.what_if(asked.scope, name, 0.5)
+    return {"path": path, "otherwise": otherwise}
+
+
+class Held(NamedTuple):
+    """One request in the picture of the window."""
+
+    x: float
+    y: float
+    row: Context
+
+
+def context(asked: Asked) -> dict[str, Any]:
+    """How full the model's window was."""
+    requests = [row for row in asked.ask.context(asked.scope) if row.agent_id is None and not row.aside]
+    compacted = asked.ask.compactions(asked.scope)
+    top = max([row.window_tokens or row.context_tokens for row in requests], default=0)
+    return {
+        "held": held(requests, top),
+        "requests": len(requests),
+        "fullest": max(requests, key=lambda row: row.context_tokens, default=None),
+        "top": top,
+        "last": requests[-1] if requests else None,
+        "compactions": compacted,
+        "marks": _marks(requests, [row.end_ns for row in compacted if row.agent_id is None]),
+        "repeated": asked.ask.repeated_failures(asked.scope),
+    }
+
+
+def held(requests: Sequence[Context], top: int) -> list[Held]:
+    """Lay out what requests held, in a picture of 1000 by 100; of too many, the fullest of each stretch."""
+    if not requests or not top:
+        return []
+    step = max(1, len(requests) / _MOST_POINTS)
+    count = math.ceil(len(requests) / step)
+    stretches = (requests[round(index * step) : max(round((index + 1) * step), round(index * step) + 1)] for index in range(count))
+    fullest = [max(rows, key=lambda row: row.context_tokens) for rows in stretches if rows]
+    wide = 1000 / len(fullest)
+    return [Held(round(number * wide, 2), round(100 - 100 * row.context_tokens / top, 2), row) for number, row in enumerate(fullest)]
+
+
+def _marks(requests: Sequence[Context], moments: Sequence[int]) -> list[float]:
+    """Where compactions stand in that picture: before the first request that began after them."""
+    starts = [row.start_ns for row in requests]
+    return [round(1000 * bisect_left(starts, moment_ns) / len(starts), 2) for moment_ns in moments] if starts else []
+
+
 class Witness(NamedTuple):
     """What one witness contributed to a session."""
 
@@ -179,7 +238,9 @@ PARTS: Final[Mapping[str, Part]] = {
     "waiting": Part("What it waits for", waiting),
     "account": Part("Where the time went", account),
     "overlap": Part("What hid behind streaming", overlap),
+    "critical": Part("What the end waited for", critical),
     "failures": Part("What failed", failures),
+    "context": Part("What the window held", context),
     "turns": Part("Turn by turn", turns),
     "tokens": Part("Tokens", tokens),
     "witnesses": Part("Who saw it", witnesses),

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tracekit.analysis.account import AccountLine
+from tracekit.analysis.context import Context, RepeatedFailure
+from tracekit.analysis.context_compactions import Compaction
+from tracekit.analysis.critical_path import CriticalPath, WhatIf
 from tracekit.analysis.disagreements import Disagreement
 from tracekit.analysis.failed import Failure
 from tracekit.analysis.overlap import Overlap
@@ -35,6 +38,26 @@ class Questions(Protocol):
 
     def overlap(self, scope: Scope, by: str) -> Sequence[Overlap]:
         """As `analysis.overlap`."""
+        ...
+
+    def critical_path(self, scope: Scope) -> Sequence[CriticalPath]:
+        """As `analysis.critical_path`, by session."""
+        ...
+
+    def what_if(self, scope: Scope, name: str, factor: float) -> Sequence[WhatIf]:
+        """As `analysis.critical_path.what_if` for one name, by session; without a name, if all that could hide had hidden."""
+        ...
+
+    def context(self, scope: Scope) -> Sequence[Context]:
+        """As `analysis.context`, by request."""
+        ...
+
+    def compactions(self, scope: Scope) -> Sequence[Compaction]:
+        """As `analysis.context_compactions`."""
+        ...
+
+    def repeated_failures(self, scope: Scope) -> Sequence[RepeatedFailure]:
+        """As `analysis.context.repeated_failures`."""
         ...
 
     def failures(self, scope: Scope) -> Sequence[Failure]:

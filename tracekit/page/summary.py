@@ -156,13 +156,19 @@ def _overview(lines: Sequence[Line]) -> str:
             units.count(line.failures),
             units.count(line.unrecovered),
             units.count(line.session.output_tokens),
-            units.dollars(line.cost_usd),
+            _cost(line),
             units.count(line.session.turns),
             units.count(line.session.tool_calls),
         ]
         for line in lines
     ]
     return grid(heads, rows, numbers=[False, False, *[True] * 8])
+
+
+def _cost(line: Line) -> str:
+    if line.cost_usd is None and line.estimate_usd is not None:
+        return f"{units.dollars(line.estimate_usd)} estimated"
+    return units.dollars(line.cost_usd)
 
 
 def _section(told: Told, *, alone: bool) -> str:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from tracekit.analysis.context import Context
 from tracekit.analysis.timeline import Moment, hidden_until_ns
 from tracekit.model import Boundary
 from tracekit.report.html import plain
@@ -69,17 +70,19 @@ class Times(NamedTuple):
         return None if ns is None else (ns - self.origin_ns) // _US
 
 
-def picture(moments: Sequence[Moment], *, as_of_ns: int, after: int | None = None) -> dict[str, Any]:
+def picture(moments: Sequence[Moment], context: Sequence[Context], *, as_of_ns: int, after: int | None = None) -> dict[str, Any]:
     """Give what the script draws.
 
     Args:
         moments: Boundaries of one session.
+        context: What its requests held of their models' windows.
         as_of_ns: The present.
         after: Leave out what had ended before this moment of the picture's clock.
 
     Returns:
         `format`, `origin_ns` (text: JavaScript has no integers as large), `as_of`, `last` (the last thing seen) and
-        `is_live`, and `bars`: a list for each of `COLUMNS`.
+        `is_live`; `bars`, a list for each of `COLUMNS`; and `held`: for each request of the main agent when it began, the tokens that it
+        held, and the model's window.
     """
     origin_ns = min((moment.start_ns for moment in moments), default=as_of_ns)
     times = Times(origin_ns)
@@ -95,8 +98,13 @@ def picture(moments: Sequence[Moment], *, as_of_ns: int, after: int | None = Non
         "is_live": as_of_ns - last_ns < LIVE_NS,
         "lanes": _lanes(everything),
         "count": len(everything),
+        "held": [[times.us(row.start_ns), row.context_tokens, row.window_tokens] for row in _talk(context)],
         "bars": {name: [bar[index] for bar in bars] for index, name in enumerate(COLUMNS)},
     }
+
+
+def _talk(context: Sequence[Context]) -> list[Context]:
+    return sorted((row for row in context if row.agent_id is None and not row.aside), key=lambda row: row.start_ns)
 
 
 def last_seen_ns(moments: Iterable[Moment], default: int) -> int:

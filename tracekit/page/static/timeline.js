@@ -30,6 +30,7 @@
   const GAP = 7;
   const MOST_ROWS = 12;
   const AXIS = 22;
+  const CHART = 36;
   const OVERVIEW = 34;
   const LEAST = 200; // the narrowest window, in microseconds
   const FOLDED = 4; // idle time is folded where it is so many times longer than what is kept of it
@@ -72,6 +73,7 @@
         this.bars.set(id(bar), bar);
       }
       this.names = data.lanes;
+      this.held = data.held;
       this.arrange();
       if (first) {
         this.squeeze = this.worthFolding();
@@ -128,7 +130,8 @@
         rows.forEach((row, number) => row.forEach((bar) => { bar.y = top + number * ROW; }));
         top += rows.length * ROW + GAP;
       }
-      this.height = top;
+      this.chart = this.held.length > 1 ? { top: top + 2, height: CHART } : null;
+      this.height = top + (this.chart ? CHART + GAP + 2 : 0);
       this.hides = new Map();
       for (const bar of this.bars.values()) {
         if (bar.kind !== "hidden" || !bar.part_of) continue;
@@ -257,10 +260,36 @@
       for (const lane of this.lanes) for (const row of lane.rows) this.paintRow(context, row);
       for (const bars of this.hides.values()) this.paintHidden(context, bars);
       this.paintChosen(context);
+      if (this.chart) this.paintHeld(context);
       context.restore();
       context.fillStyle = c.text;
       context.font = `12px ${c.font}`;
       for (const lane of this.lanes) context.fillText(fitted(context, lane.name, this.gutter - 10), 2, lane.top + ROW / 2);
+      if (this.chart) context.fillText(fitted(context, "context", this.gutter - 10), 2, this.chart.top + ROW / 2);
+    }
+
+    // What each request held of its model's window, until the next.
+    paintHeld(context) {
+      const { top, height } = this.chart;
+      const most = Math.max(...this.held.map(([, tokens, window]) => window ?? tokens));
+      const c = this.colours;
+      context.fillStyle = c.stripe;
+      context.fillRect(this.gutter, top, this.width, height);
+      context.fillStyle = c.of("block");
+      this.held.forEach(([us, tokens], index) => {
+        const next = this.held[index + 1];
+        const left = this.x(this.fold(us));
+        const right = next ? this.x(this.fold(next[0])) : this.x(this.fold(this.isLive && this.open ? this.now() : this.last));
+        if (right < this.gutter || left > this.gutter + this.width) return;
+        const tall = (height * tokens) / most;
+        context.fillRect(left, top + height - tall, Math.max(right - left, 1), tall);
+      });
+      const shown = this.held.filter(([us]) => this.fold(us) <= this.view[1]);
+      const [, tokens, window] = shown[shown.length - 1] ?? this.held[0];
+      const text = `${thousands(tokens)}${window ? ` of ${thousands(window)}` : ""} tokens`;
+      context.fillStyle = c.text;
+      context.font = `11px ${c.font}`;
+      context.fillText(text, this.gutter + this.width - context.measureText(text).width - 4, top + 8);
     }
 
     // Of bars that are narrower than a pixel and share one, the first is drawn, and every one that failed.
@@ -888,6 +917,10 @@
       ends[row] = Math.max(ends[row], end);
     }
     return rows;
+  }
+
+  function thousands(number) {
+    return number.toLocaleString("en-US");
   }
 
   function spread(held) {
