@@ -232,13 +232,15 @@ def test_what_never_came_back_is_named_and_nothing_else_is(run: str, seen: Runs)
 def test_a_stream_that_fell_silent_is_mid_stream_to_whoever_saw_it(seen: Runs) -> None:
     (found,) = stuck(seen.store, seen.scope("stalled_stream"), as_of_ns=2 * 10**18)
     saw_it = seen.witnesses in {"stream-json", "all"}
-    assert (found.verdict, found.certainty) == (("mid-stream", "certain") if saw_it else ("model", "likely"))
+    assert (found.verdict, found.certainty) == (("mid-stream", "certain") if saw_it else ("unknown", "unknown"))
+    assert "mid-stream" in (found.verdict, *found.could_be.split(", "))
 
 
 def test_a_command_that_never_came_back_is_the_tool_that_is_waited_for(seen: Runs) -> None:
     (found,) = stuck(seen.store, seen.scope("stuck_tool"), as_of_ns=2 * 10**18)
-    certainty = "likely" if seen.witnesses == "transcript" else "certain"
-    assert (found.verdict, found.name, found.certainty) == ("tool", "Bash", certainty)
+    saw_it = seen.witnesses != "transcript"
+    assert (found.verdict, found.name, found.certainty) == (("tool", "Bash", "certain") if saw_it else ("unknown", "Bash", "unknown"))
+    assert "tool" in (found.verdict, *found.could_be.split(", "))
 
 
 # What the other runs were made to show -------------------------------------------------------------------------------

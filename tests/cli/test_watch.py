@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tracekit.analysis.stuck import stuck
+from tracekit.analysis.scope import EVERYTHING
+from tracekit.analysis.stuck import look
 from tracekit.cli import watching
 from tracekit.cli.local import processes
 from tracekit.cli.main import run as tracekit
@@ -98,9 +99,9 @@ def test_what_a_recorder_opens_and_closes_comes_and_goes(home: Path, spool: Spoo
 def test_transcripts_that_grow_need_no_recorder(home: Path) -> None:
     watch = Watch(str(home / "store"), None, ago(3600))
     written(home, "s1", PROMPT, CALL)
-    assert waits(watch) == [("s1", "tool", "Bash")]
+    assert waits(watch) == [("s1", "unknown", "Bash")]
     written(home, "s1", RESULT)
-    assert waits(watch) == [("s1", "model or nobody", "prompt")]
+    assert waits(watch) == [("s1", "unknown", "prompt")]
 
 
 def test_one_session_can_be_watched_also_before_it_begins(home: Path, spool: Spool) -> None:
@@ -128,14 +129,16 @@ def test_what_began_too_long_ago_is_history(home: Path, spool: Spool) -> None:
     assert waits(Watch(str(home / "store"), None, ago(3600))) == []
 
 
-def test_only_sessions_that_changed_are_asked_again_and_ages_go_on(home: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_alone_changes_ages_and_verdicts_without_asking_the_store_again(
+    home: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str | None] = []
 
-    def counted(store: Any, scope: Any, *, as_of_ns: int) -> Any:
+    def counted(store: Any, scope: Any = EVERYTHING, **more: Any) -> Any:
         asked.append(scope.session_id)
-        return stuck(store, scope, as_of_ns=as_of_ns)
+        return look(store, scope, **more)
 
-    monkeypatch.setattr(watching, "stuck", counted)
+    monkeypatch.setattr(watching, "look", counted)
     now = [time.time_ns() + 60 * SECOND]  # past the margin of every load
     spool.write(attempt("s1", ago(3)))
     spool.write(attempt("s2", ago(2), key="exchange:2"))
@@ -145,9 +148,9 @@ def test_only_sessions_that_changed_are_asked_again_and_ages_go_on(home: Path, s
     second = watch.look()
     assert asked == [None]
     assert [two.age_ns - one.age_ns for one, two in zip(first, second, strict=True)] == [SECOND] * 2
-    now[0] += 10 * SECOND
-    watch.look()
-    assert sorted(map(str, asked[1:])) == ["s1", "s2"]
+    now[0] += 600 * SECOND
+    assert [one.state for one in watch.look()] == ["stuck", "stuck"]
+    assert asked == [None]
 
 
 def test_what_another_process_loads_is_seen_too(home: Path, spool: Spool) -> None:

@@ -13,6 +13,7 @@ from tracekit.cli import output
 from tracekit.cli.lasting import until_ended
 from tracekit.cli.options import AsJson, OneSession, Since, Store
 from tracekit.cli.options import since_ns as moment_of
+from tracekit.cli.waits import how_sure, who
 from tracekit.model import Boundary
 from tracekit.report.paint import clean, styled
 from tracekit.report.units import clock, duration
@@ -44,9 +45,10 @@ def command(
     It loads what recorders and sessions write meanwhile, so it needs no server beside it. On a terminal the lanes are refreshed in
     place until Ctrl-C; elsewhere each change is a line. With `--json`, each change is one object on one line.
     """
+    from tracekit.cli.thresholds import thresholds
     from tracekit.cli.watching import Watch
 
-    watch = Watch(store, session, moment_of(since, now_ns=time.time_ns()) or 0)
+    watch = Watch(store, session, moment_of(since, now_ns=time.time_ns()) or 0, limits=thresholds())
     if once:
         found = watch.look()
         _note(watch.trouble)
@@ -113,11 +115,11 @@ def _count(found: "Sequence[Stuck]") -> str:
 
 def _lane(one: "Stuck", oldest_ns: int, *, width: int, colour: bool) -> list[str]:
     quiet = "" if one.quiet_ns is None else f", quiet for {duration(one.quiet_ns)}"
-    text = f"{one.session_id[:8]}  {one.verdict:<12} {clean(_who(one)):<24.24} {duration(one.age_ns):>9}"
+    text = f"{one.session_id[:8]}  {one.verdict:<12} {clean(who(one)):<24.24} {duration(one.age_ns):>9}"
     room = min(_LONGEST_BAR, width - len(text) - 2)
     bar = "█" * max(1, round(room * one.age_ns / oldest_ns)) if oldest_ns and room > 0 else ""
-    why = f"{'':<10}{one.certainty}: {one.because}{quiet}"[:width]
-    return [f"{text}  {styled(bar, '36', colour=colour)}", styled(why, "2", colour=colour)]
+    why = f"{'':<10}{how_sure(one)}: {one.because}{quiet}"[:width]
+    return [f"{text}  {styled(bar, '31' if one.state == 'stuck' else '36', colour=colour)}", styled(why, "2", colour=colour)]
 
 
 def _here(found: "Sequence[Stuck]") -> "Sequence[LocalProcess]":
@@ -128,10 +130,6 @@ def _here(found: "Sequence[Stuck]") -> "Sequence[LocalProcess]":
 
 def _running(process: "LocalProcess", now_ns: int) -> str:
     return f"runs here: {clean(process.name)} (process {process.pid}) for {duration(max(0, now_ns - process.start_ns))}"
-
-
-def _who(one: "Stuck") -> str:
-    return f"{one.name} of {one.agent_id}" if one.agent_id else one.name
 
 
 # Lines
@@ -162,13 +160,13 @@ class _Changes:
                 output.write(f"{_began(one)}: no longer")
         for key, one in now.items():
             if key not in (before or {}):
-                output.write(f"{_began(one)}: for {duration(one.age_ns)} ({one.certainty}: {one.because})")
+                output.write(f"{_began(one)}: for {duration(one.age_ns)} ({how_sure(one)}: {one.because})")
         if not now:
             output.write(f"{clock(time.time_ns())}  {_NOTHING}")
 
 
 def _began(one: "Stuck") -> str:
-    return f"{clock(time.time_ns())}  {one.session_id[:8]}  {one.verdict}, {clean(_who(one)) or one.boundary}"
+    return f"{clock(time.time_ns())}  {one.session_id[:8]}  {one.verdict}, {clean(who(one)) or one.boundary}"
 
 
 def _key(one: "Stuck") -> Key:

@@ -1,13 +1,13 @@
 """What is open right now, looked at again and again: only what has been loaded since the last look is asked anew."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 from tracekit.analysis.scope import Scope
-from tracekit.analysis.stuck import Stuck, stuck
+from tracekit.analysis.stuck import DEFAULTS, Limits, Scene, State, Stuck, judged, look
+from tracekit.cli.local import Table, table
 from tracekit.cli.options import find_session
 from tracekit.errors import TracekitError
 from tracekit.ingest import Follower, default_roots
@@ -16,8 +16,6 @@ from tracekit.store import SpanStore, open_store
 
 _MARGIN_NS: Final = 30_000_000_000
 """A load says when it began, and commits later."""
-_JUDGED_AGAIN_NS: Final = 5_000_000_000
-"""Time alone changes some verdicts."""
 _LOADED: Final = (
     "SELECT DISTINCT session_id FROM spans JOIN files ON files.file_id = spans.file_id WHERE imported_ns >= $since_ns"
     " AND ($session_id IS NULL OR session_id = $session_id)"
@@ -33,6 +31,7 @@ class Watch:
         since_ns: What began before is history.
         spool: Folder that recorders write to.
         roots: Folders with transcripts.
+        limits: How long waits may last.
         clock: Gives Unix nanoseconds.
 
     Attributes:
@@ -47,6 +46,7 @@ class Watch:
         *,
         spool: Path | None = None,
         roots: Iterable[Path] | None = None,
+        limits: Limits = DEFAULTS,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
         roots = default_roots() if roots is None else list(roots)
@@ -56,9 +56,10 @@ class Watch:
         self._since_ns = since_ns
         self._clock = clock
         self._follower = Follower(store, spool=spool or spool_folder(), roots=roots, since_ns=since_ns)
-        self._open: dict[str, Sequence[Stuck]] = {}
+        self._limits = limits
+        self._seen: dict[str, list[Scene]] = {}
         self._looked_ns = 0
-        self._judged_ns = 0
+        self._table = Table()
 
     def look(self) -> list[Stuck]:
         """Load what has been written, and give what is open; ages are as of now.
@@ -80,31 +81,34 @@ class Watch:
                 raise
             # A store that is not there yet is an empty one.
             self.trouble = self.trouble if error.slug == "no-store" else str(error)
-        found = [one for session in self._open.values() for one in session]
-        return [_aged(one, now_ns) for one in sorted(found, key=lambda one: (one.since_ns, one.session_id, one.key))]
+        return self._judge(now_ns)
 
     def _ask(self, opened: SpanStore, now_ns: int) -> None:
         session_id = None if self._session is None else find_session(opened, self._session)
         if session_id is not None:
             # The latest session may be another one now.
-            self._open = {known: waits for known, waits in self._open.items() if known == session_id}
+            self._seen = {known: seen for known, seen in self._seen.items() if known == session_id}
         since_ns = self._looked_ns - _MARGIN_NS if self._looked_ns else 0
         if not self._looked_ns and session_id is None:
             # All at once, the first time: most sessions have nothing open.
-            for one in stuck(opened, Scope(None, since_ns=self._since_ns), as_of_ns=now_ns):
-                self._open[one.session_id] = [*self._open.get(one.session_id, ()), one]
-            self._judged_ns = now_ns
+            for one in look(opened, as_of_ns=now_ns, limits=self._limits):
+                self._seen.setdefault(one.who[0], []).append(one)
         else:
-            changed = {str(row["session_id"]) for row in opened.rows(_LOADED, since_ns=since_ns, session_id=session_id)}
-            if now_ns - self._judged_ns >= _JUDGED_AGAIN_NS:
-                changed |= self._open.keys()
-                self._judged_ns = now_ns
-            for session in changed:
-                self._open[session] = stuck(opened, Scope(session, since_ns=self._since_ns), as_of_ns=now_ns)
+            for row in opened.rows(_LOADED, since_ns=since_ns, session_id=session_id):
+                session = str(row["session_id"])
+                self._seen[session] = look(opened, Scope(session), as_of_ns=now_ns, limits=self._limits)
         self._looked_ns = now_ns
 
+    def _judge(self, now_ns: int) -> list[Stuck]:
+        """Time alone changes verdicts, and so does what runs on this machine: neither needs the store."""
+        scenes = [scene for seen in self._seen.values() for scene in seen]
+        found = self._open(judged(scenes, as_of_ns=now_ns, limits=self._limits))
+        sessions = {one.session_id for one in found}
+        before, self._table = self._table, table(sessions)
+        here = {session: self._table.here(session, before) for session in sessions}
+        if not any(one.client is not None or one.processes for one in here.values()):
+            return found
+        return self._open(judged([one for one in scenes if one.who[0] in sessions], as_of_ns=now_ns, limits=self._limits, here=here))
 
-def _aged(one: Stuck, now_ns: int) -> Stuck:
-    """The same wait, later."""
-    later_ns = now_ns - one.since_ns - one.age_ns
-    return replace(one, age_ns=max(0, one.age_ns + later_ns), quiet_ns=None if one.quiet_ns is None else one.quiet_ns + later_ns)
+    def _open(self, found: Iterable[Stuck]) -> list[Stuck]:
+        return [one for one in found if one.state != State.IDLE and one.ended_ns is None and one.since_ns >= self._since_ns]

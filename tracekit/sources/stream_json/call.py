@@ -190,6 +190,8 @@ class Call:
             found[semconv.TOOL_TIMEOUT_NS] = int(timeout * MILLISECOND)
         if self.background or self.arguments.get("run_in_background") is True:
             found[semconv.TOOL_BACKGROUND] = True
+        if self.seen_running is not None and self.result is None:
+            found[semconv.TOOL_SEEN_RUNNING] = True
         if self.result is not None and self.result.is_error:
             found[semconv.ERROR_TEXT] = result_error(self.result.text)
             if code := _EXIT_CODE.match(self.result.text):

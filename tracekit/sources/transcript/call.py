@@ -235,7 +235,7 @@ class Call:
     def _result_attributes(self) -> dict[str, Value]:
         found: dict[str, Value] = {semconv.TOOL_BACKGROUND: True} if self.background else {}
         if self.result is None:
-            return found
+            return found if self.not_after_ns is None else {**found, semconv.TOOL_SEEN_RUNNING: True}
         found |= {semconv.TOOL_RESULT_SIZE: self.result.size, semconv.TOOL_RESULT_DIGEST: self.result.digest}
         if self.result.denial_kind:
             found[semconv.DENIAL_KIND] = self.result.denial_kind

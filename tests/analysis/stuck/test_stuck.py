@@ -14,6 +14,8 @@ SECOND = 1_000_000_000
 NOW = 10 * SECOND
 BY_TRANSCRIPT: dict[str, Any] = {"source": Source.TRANSCRIPT}
 BY_GATEWAY: dict[str, Any] = {"source": Source.GATEWAY}
+BY_HOOKS: dict[str, Any] = {"source": Source.HOOKS}
+BY_TAP: dict[str, Any] = {"source": Source.MCP_TAP}
 BY_STREAM: dict[str, Any] = {"source": Source.STREAM_JSON}
 
 
@@ -51,20 +53,26 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
     "a turn that ended": ([turn(0, 100), *tool(10, 10, 50)], []),
     "an open call of a turn that ended": ([turn(0, 100), open_call(Boundary.TOOL_SCHEDULE)], []),
     "an open turn before the last one": ([turn(0, None), turn(200, 300, key="turn_2")], []),
-    "an open call outside any turn": ([open_call(Boundary.TOOL_EXECUTION)], []),
     "an open call from before the turn": (
         [turn(50, None), open_call(Boundary.TOOL_EXECUTION, 10)],
-        [Wait("model or nobody", "turn", "unknown", 50)],
+        [Wait("unknown", "turn", "unknown", 50)],
     ),
     "what only a mirror shows": ([waits(source=Source.PROGRESS, agent_id="a1")], []),
     # Somebody owes the next byte
-    "an open turn with nothing in it": ([waits()], [Wait("model or nobody", "turn", "unknown", 50)]),
-    "a turn of which nothing more was seen": ([turn(7, None)], [Wait("model or nobody", "turn", "unknown", 7)]),
+    "an open turn with nothing in it": ([waits()], [Wait("unknown", "turn", "unknown", 50)]),
+    "a turn of which nothing more was seen": ([turn(7, None)], [Wait("unknown", "turn", "unknown", 7)]),
     "a request that a transcript announced": (
         [waits(), request(20, None, start_slack_ns=5, **BY_TRANSCRIPT)],
-        [Wait("model", "model_request", "likely", 25)],
+        [Wait("unknown", "model_request", "unknown", 25)],
     ),
-    "a request that a stream announced": ([waits(), request(20, None, **BY_STREAM)], [Wait("first byte", "model_request", "certain", 20)]),
+    "a request that a stream announced which may tell whole messages only": (
+        [waits(), request(20, None, **BY_STREAM)],
+        [Wait("unknown", "model_request", "unknown", 20)],
+    ),
+    "a request that a stream announced which tells first bytes": (
+        [waits(), request(2, 9, key="req_0", attributes={semconv.FIRST_BYTE_NS: 5}, **BY_STREAM), request(20, None, **BY_STREAM)],
+        [Wait("first byte", "model_request", "certain", 20)],
+    ),
     "a response whose first byte came": (
         [waits(), request(20, None, attributes={semconv.FIRST_BYTE_NS: 25})],
         [Wait("mid-stream", "model_request", "certain", 20)],
@@ -95,20 +103,24 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
     "a request left open in an earlier turn": ([turn(0, 15), attempt(10), turn(16, 19, key="turn_2")], []),
     "an attempt that ended": (
         [waits(), attempt(20, 40, attributes={semconv.OPENED_AS: "exchange:1"}), attempt()],
-        [Wait("client", "turn", "likely", 50)],
+        [Wait("unknown", "turn", "unknown", 50)],
     ),
     "a request that a transcript announced, and the gateway has seen end": (
         [waits(), request(18, None, key="uuid", **BY_TRANSCRIPT), attempt(20, 40)],
-        [Wait("client", "model_request", "likely", 18)],
+        [Wait("unknown", "turn", "unknown", 50)],
     ),
     "a request of a turn that came by no gateway, as those before did": (
         [turn(0, 15, key="before"), attempt(2, 10), turn(16, None), request(18, None, key="uuid", **BY_TRANSCRIPT)],
-        [Wait("model", "model_request", "likely", 18)],
+        [Wait("unknown", "model_request", "unknown", 18)],
     ),
     # A tool
+    "a call of which telemetry tells, and nobody of its turn": (
+        [open_call(Boundary.TOOL_EXECUTION)],
+        [Wait("tool", "tool_execution", "certain", 30)],
+    ),
     "a call that only a transcript shows": (
         [waits(), open_call(Boundary.TOOL_SCHEDULE, **BY_TRANSCRIPT)],
-        [Wait("tool", "tool_schedule", "likely", 30)],
+        [Wait("unknown", "tool_schedule", "unknown", 30)],
     ),
     "a tool that began": ([waits(), open_call(Boundary.TOOL_EXECUTION)], [Wait("tool", "tool_execution", "certain", 30)]),
     "a call as schedule and execution is told once, by the innermost": (
@@ -116,12 +128,20 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
         [Wait("tool", "tool_execution", "certain", 30)],
     ),
     "a call that waits for permission": (
-        [waits(), open_call(Boundary.TOOL_SCHEDULE, 20), open_call(Boundary.PERMISSION_WAIT)],
-        [Wait("permission", "permission_wait", "certain", 30)],
+        [waits(), open_call(Boundary.TOOL_SCHEDULE, 20, name="Write"), open_call(Boundary.PERMISSION_WAIT, name="Write")],
+        [Wait("permission", "permission_wait", "likely", 30)],
+    ),
+    "a call of which somebody was asked, and which may run by now": (
+        [waits(**BY_HOOKS), *(open_call(part, **BY_HOOKS) for part in (Boundary.TOOL_SCHEDULE, Boundary.PERMISSION_WAIT))],
+        [Wait("unknown", "permission_wait", "unknown", 30)],
     ),
     "a call to a server": (
         [waits(), open_call(Boundary.TOOL_SCHEDULE, 20), open_call(Boundary.TOOL_EXECUTION), open_call(Boundary.MCP_CALL, 35)],
-        [Wait("mcp call", "mcp_call", "likely", 35)],
+        [Wait("mcp", "mcp_call", "likely", 30)],
+    ),
+    "a call that has reached its server": (
+        [waits(), open_call(Boundary.TOOL_SCHEDULE, 20), open_call(Boundary.TOOL_EXECUTION), open_call(Boundary.MCP_CALL, 35, **BY_TAP)],
+        [Wait("mcp call", "mcp_call", "certain", 35)],
     ),
     "a permission that was given does not hide the tool": (
         [waits(), open_call(Boundary.TOOL_EXECUTION), span(Boundary.PERMISSION_WAIT, "toolu_1", 20, 30)],
@@ -136,11 +156,11 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
         [Wait("tool", "tool_execution", "certain", 30)],
     ),
     "a tool whose own timeout has passed": (
-        [waits(), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: NOW - 31})],
+        [waits(), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: 4 * SECOND})],
         [Wait("tool past its timeout", "tool_execution", "certain", 30)],
     ),
     "a tool within its own timeout": (
-        [waits(), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: NOW - 30})],
+        [waits(), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: 6 * SECOND})],
         [Wait("tool", "tool_execution", "certain", 30)],
     ),
     # Others
@@ -159,7 +179,7 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
             waits(key="task", agent_id="a1"),
             open_call(Boundary.TOOL_EXECUTION, 40, agent_id="a1")._replace(key="toolu_2"),
         ],
-        [Wait("tool", "tool_execution", "certain", 10), Wait("tool", "tool_execution", "certain", 40)],
+        [Wait("sub-agent", "tool_execution", "certain", 10), Wait("tool", "tool_execution", "certain", 40)],
     ),
 }
 
@@ -175,7 +195,7 @@ def found() -> dict[str, list[Stuck]]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_open_is_named(name: str, found: dict[str, list[Stuck]]) -> None:
-    assert [Wait(one.verdict, one.boundary, one.certainty, one.since_ns) for one in found[name]] == CASES[name][1]
+    assert [(one.verdict, one.boundary, one.certainty, one.since_ns) for one in found[name]] == CASES[name][1]
     assert all(one.age_ns == NOW - one.since_ns for one in found[name])
     assert all(one.because for one in found[name])
 
@@ -183,8 +203,9 @@ def test_what_is_open_is_named(name: str, found: dict[str, list[Stuck]]) -> None
 def test_where_a_witness_is_missing_it_is_named(found: dict[str, list[Stuck]]) -> None:
     (unknown,) = found["an open turn with nothing in it"]
     (call,) = found["a call that only a transcript shows"]
-    assert "gateway" in unknown.because
-    assert "PermissionRequest" in call.because
+    assert "gateway" in unknown.would_tell
+    assert "PermissionRequest" in call.would_tell
+    assert call.could_be == "permission, hook, tool, client"
 
 
 def test_a_stream_says_how_long_it_has_been_quiet_and_whether_its_server_lives() -> None:
