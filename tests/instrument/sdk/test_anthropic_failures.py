@@ -341,8 +341,8 @@ def test_a_task_that_is_cancelled_before_it_tries_again(world: World, *, is_nati
     way = Way(is_async=True, is_native=is_native)
 
     async def ask(client: anthropic.AsyncAnthropic) -> None:
-        async def create() -> object:
-            return await client.messages.create(**ASKED)
+        async def create() -> None:
+            await client.messages.create(**ASKED)
 
         asking = asyncio.ensure_future(create())
         while not world.opened("retry_wait"):  # noqa: ASYNC110  (it is another library's task that is waited for)
