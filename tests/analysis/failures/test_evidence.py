@@ -65,6 +65,7 @@ def test_a_pasted_text_shows_where_it_comes_from(text: str, layer: Layer) -> Non
 def test_a_layer_may_be_named_by_its_boundary_or_its_own_name() -> None:
     assert Evidence(layer="hook_reply").shown_in is Layer.HOOK
     assert Evidence(layer="MCP_Connect").shown_in is Layer.MCP_CONNECT
+    assert Evidence(layer="SSE").shown_in is Layer.STREAM
     assert Evidence(layer="no such layer").shown_in is Layer.CLIENT
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
 
-from tracekit.analysis.failures.layer import CALL, MCP, TOOL, Layer, layer_named, layer_of_method, layer_of_text
+from tracekit.analysis.failures.layer import CALL, MCP, TOOL, Layer, is_of_mcp_call, layer_named, layer_of_method, layer_of_text
 from tracekit.analysis.failures.reading import Reading, name_word, read_error, read_result
 from tracekit.model import Boundary, semconv
 
@@ -122,7 +122,7 @@ class Evidence:
         """The layer where the failure showed: said outright, or told from the most particular fact there is."""
         named = layer_named(self.layer or self.boundary or "")
         staged = layer_of_method(self.mcp_stage) if self.mcp_stage else None
-        if named in TOOL and (self.tool_name or "").startswith("mcp__"):
+        if named in TOOL and (self.tool_name.startswith("mcp__") if self.tool_name else is_of_mcp_call(self.error_text)):
             return Layer.MCP_CALL
         if named is not None:
             return (staged or named) if named in MCP else named
@@ -151,6 +151,11 @@ class Evidence:
         """Types, codes and classes of the error as `name_word` spells them, each with its original."""
         given = (self.error_type, self.error_code, self.rpc_code, self.result_subtype)
         return dict(self.reading.names) | {name_word(name): name for name in given if name and name != "success"}
+
+    @cached_property
+    def stopped(self) -> str | None:
+        """Why the model stopped, by its witness or by the text."""
+        return self.stop_reason or self.reading.stop_reason
 
     @cached_property
     def delay_s(self) -> float:

@@ -54,6 +54,27 @@ _OF_BOUNDARY: Final = MappingProxyType[str, Layer](
         Boundary.COMPACTION: Layer.COMPACTION,
     }
 )
+_ALIASES: Final = MappingProxyType[str, Layer](
+    {
+        "transport": Layer.TRANSPORT,
+        "network": Layer.TRANSPORT,
+        "proxy": Layer.TRANSPORT,
+        "tls": Layer.TRANSPORT,
+        "dns": Layer.TRANSPORT,
+        "api": Layer.MODEL_REQUEST,
+        "request": Layer.MODEL_REQUEST,
+        "gateway": Layer.MODEL_REQUEST,
+        "sse": Layer.STREAM,
+        "stream": Layer.STREAM,
+        "tool": Layer.TOOL_EXECUTION,
+        "permission": Layer.TOOL_PERMISSION,
+        "interrupt": Layer.USER,
+        "user": Layer.USER,
+        "client": Layer.CLIENT,
+        "sdk": Layer.CLIENT,
+    }
+)
+"""What others call the layers."""
 _OF_METHOD: Final = MappingProxyType[str, Layer](
     {
         "initialize": Layer.MCP_INITIALIZE,
@@ -74,7 +95,7 @@ _TOOL_RESULT: Final = re.compile(
       | sibling\ tool\ call | cancelled:\ parallel\ tool\ call | \[tool\ result\ missing
       | file\ (?:has|does)\ not\ (?:been|exist) | file\ has\ been | (?:\w+error:\ )?file\ content\ \( | string\ to\ replace
       | error\ editing\ file | no\ changes\ to\ make
-      | (?:bwrap|sandbox-exec):\  | \w*sh:[\w:]*\d+:\ operation\ not\ permitted
+      | sandbox\ (?:failed|could\ not|error|denied|violation) | (?:bwrap|sandbox-exec):\  | \w*sh:[\w:]*\d+:\ operation\ not\ permitted
     )
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -107,15 +128,24 @@ _STAGE_WORDS: Final = tuple((layer, re.compile(words, re.IGNORECASE)) for layer,
 
 
 def layer_named(word: str) -> Layer | None:
-    """Give the layer that a word names: one of ours, or a boundary."""
+    """Give the layer that a word names: one of ours, a boundary, or what others call it."""
     plain = word.strip().lower()
-    return _OF_BOUNDARY.get(plain) or next((layer for layer in Layer if layer == plain.replace("_", "-")), None)
+    own = next((layer for layer in Layer if layer == plain.replace("_", "-")), None)
+    return _OF_BOUNDARY.get(plain) or own or _ALIASES.get(plain)
 
 
 def layer_of_method(method: str) -> Layer | None:
     """Give the stage of an MCP connection that a JSON-RPC method belongs to."""
     family = method.partition("/")[2] == "list"
     return _OF_METHOD.get(method) or (Layer.MCP_DISCOVERY if family else None)
+
+
+_MCP_RESULT: Final = re.compile(r"(?:error: )?mcp (?:error -3|tool\b|server\b.{0,60}\b(?:tool|call)\b)", re.IGNORECASE)
+
+
+def is_of_mcp_call(text: str) -> bool:
+    """Whether a tool's result begins with a client's words about the call of a server."""
+    return _MCP_RESULT.match(text) is not None
 
 
 def layer_of_text(text: str) -> Layer:

@@ -47,6 +47,9 @@ _CODE: Final = re.compile(r"\b((?:E[A-Z]{3,}|EAI|UND_ERR|[A-Z]{3,}_[A-Z]+)(?:_[A
 _BUN_CODE: Final = re.compile(r"\(([A-Z][a-z]+(?:[A-Z][a-z]+)+)\)")
 _HEAD_NAME: Final = re.compile(r"^(?:(?i:error): )?([a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+|[A-Z][a-z]+(?:[A-Z][a-z]+)+)(?=:|$)")
 """A code that stands before what is said, as clouds write it."""
+_TAIL_NAME: Final = re.compile(r": ([a-z]+(?:_[a-z]+)+)\.?$")
+"""A code that stands behind what is said, as OAuth libraries write it."""
+_STOP: Final = re.compile(r"""\b(?:finish|stop)_reason["']?[:= ]+["']?([A-Za-z_]+)""")
 _CUT_NAME: Final = re.compile(r"""["'](?:type|code|status|name|error|subtype)["']: ?["']([\w.\-]{2,60})["']""")
 _NAME: Final = re.compile(r"[\w.\- ]{2,60}")
 _NAME_KEYS: Final = frozenset({"type", "code", "status", "name", "error", "subtype", "error_type", "error_code", "__type"})
@@ -73,6 +76,7 @@ class Reading:
         relayed_status: Status of the error that a gateway quotes inside its own. It is the cause; the outer one is the relay's.
         names: Error types, codes and classes as `name_word` spells them, each with its original.
         retry_delay_s: Seconds until the client tries again.
+        stop_reason: Why the model stopped, where the text names it.
         page: Whether the body is HTML, so no answer of the API.
         exit_code: What a command ended with.
         tagged: Whether the client wrapped the text as a wrong use of a tool.
@@ -84,6 +88,7 @@ class Reading:
     relayed_status: int | None = None
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     retry_delay_s: float | None = None
+    stop_reason: str | None = None
     page: bool = False
     exit_code: int | None = None
     tagged: bool = False
@@ -117,6 +122,7 @@ def read_error(text: str) -> Reading:
         relayed_status=(inner.relayed_status or inner.status) if inner is not None else None,
         names=_prose_names(flat, cut=not names) | names,
         retry_delay_s=_delay_in(flat),
+        stop_reason=found[1] if (found := _STOP.search(flat)) else None,
         page=_PAGE.search(flat) is not None,
     )
 
@@ -156,7 +162,7 @@ def _delay_in(flat: str) -> float | None:
 
 def _prose_names(flat: str, *, cut: bool) -> dict[str, str]:
     """Names outside a body; and inside one that was cut, so that it could not be parsed."""
-    patterns = (_HEAD_NAME, _CLASS, _CODE, _BUN_CODE, *((_CUT_NAME,) if cut else ()))
+    patterns = (_HEAD_NAME, _TAIL_NAME, _CLASS, _CODE, _BUN_CODE, *((_CUT_NAME,) if cut else ()))
     return _named(found[1] for pattern in patterns for found in pattern.finditer(flat))
 
 

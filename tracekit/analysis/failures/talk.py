@@ -10,7 +10,8 @@ _RETURNS: Final = r"(?:return|throw|raise|get|see|hit|respond|answer|fail|receiv
 _SHAPES: Final = (
     ("a result of a search", r"(?:\./|/|~/|[a-z]:\\)?[\w.@~+\-]+(?:[/\\][\w.@+\- ]+)*\.[a-z]{1,5}[:\-]\d+[:\-](?!\d+ - error)"),
     ("a difference between files", r"diff --git |@@ -\d|\+\+\+ \S|--- [ab]/|[+-] {2,}\S"),
-    ("a numbered line of a file", r" {0,6}\d+(?:→|\t)"),
+    ("a numbered line of a file", r"\d+(?:→|\t|[:\-] {2,}\S)"),
+    ("a result of a search", r"(?:(?:grep|search|found): ?)?(?:found )?\d+ (?:matches|results|hits|occurrences|files)\b(?! of the string)"),
     ("a comment or a heading", r"//|/\*|\* \w|<!--|#{1,6} \w|\"{3}"),
     ("a table or a list", r"\|.*\|\s*(?:\n|$)|[*-] (?:\*\*|`|\[[ x]\])|\d{1,2}[.)] (?:\*\*|`|[A-Z]\w+ )"),
     ("a commit", r"commit [0-9a-f]{7,40}\b|(?=[0-9]*[a-f])(?=[a-f]*\d)[0-9a-f]{7,40} \w"),
@@ -24,11 +25,17 @@ _SHAPES: Final = (
     ("source code", r"throw new |raise \w+(?:\(|$)|(?:const|let|var) \w+|export (?:const|default|function|class|type) |case [\"'\d].*:"),
     ("source code", r"assert (?:not |isinstance|\w+.*==)|expect\(|(?:console|logger|log|self|this|mock\w*|assert\w*|pytest|re)\.\w+\("),
     ("source code", r"[A-Za-z_]\w*(?:: [\w\[\], |]+)? (?:=|:=|\+=) (?:[\"'\[{(]|[rfb]\"|new |re\.)"),
+    ("source code", r"[\"'][\w.\-]+[\"']: .*[,{\[]\s*$"),
     ("a command", r"(?:\$ ?)?(?:grep|rg|sed|awk|curl|git|echo|cat|jq|pytest|npm|python3?) (?:-{1,2}\w|[\"'./\w-]+ [\"'./-])"),
     ("a question", r"(?:how|why|what|where|which) (?:do|does|did|is|are|can|could|should|to|happens|would)\b"),
     ("a remark", rf"(?:when|if|whenever|in case|once|until) .{{0,60}}\b{_RETURNS}"),
     ("a remark", rf"(?:the )?(?:api|server|endpoint|client|sdk|call|it) (?:may|might|can|could|should|will|would|sometimes) {_RETURNS}"),
     ("a remark", rf"(?:the )?(?:api|server|endpoint|client|sdk|call|it) {_RETURNS}.{{0,40}} (?:when|if|whenever|once|unless)\b"),
+    (
+        "a remark",
+        r"(?:in (?:this|the) (?:commit|pr|patch|change)|(?:retry|error|backoff|rate[- ]limit) (?:logic|handling|policy|strategy))\b",
+    ),
+    ("a remark", r"(?:documentation|overview|list|table|summary|description|explanation) (?:of|for)\b"),
     ("a remark", r"(?:todo|fixme|note|nb|see(?: also)?|example|e\.g\.|for example)\b[: ,]"),
     (
         "a remark",
@@ -53,7 +60,7 @@ def talks_of_errors(text: str) -> str | None:
     Only how it begins is looked at: an error may quote source further down. A text of which nothing shows that it is mere talk is taken
     for an error: to overlook one would be worse.
     """
-    head = text[:600].lstrip("\n\r")
+    head = text.strip()[:600]
     if _TRACE.search(text):
         return None
     if head.startswith("{"):

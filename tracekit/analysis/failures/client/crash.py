@@ -29,7 +29,7 @@ _SAYS: Final = wording(
     r"\bpanic(?:ked)?\b|uncaught|unhandled (?:promise )?rejection|fatal error",
     r"pane is dead|process .{0,30}(?:crashed|died|not (?:running|ready)|terminated)",
     r"(?:claude code|claude|cli)\b.{0,20}\bnot found",
-    r"no conversation found|exceeded maximum buffer size",
+    r"no conversation found|session(?: id)? \S+ is already in use|exceeded maximum buffer size",
     r"cannot read propert|is not a function|is not an object|enospc|emfile|maxbuffer",
     r"\b(?:eacces|eperm|erofs)\b.{0,80}\.claude\b",
 )
@@ -37,7 +37,7 @@ _USAGE: Final = wording(
     r"(?:unknown|invalid|unexpected|unrecogni[sz]ed) (?:option|argument|flag)s? ?:? ?['\"`]?-",
     r"(?<!\S)['\"`]?--[a-z][a-z-]{2,}\b.{0,60}\b(?:cannot|can't|must|requires?|invalid|unknown|not)\b",
     r"\b(?:must|cannot|requires?|only)\b.{0,100} (?:when using|with|without) ['\"`]?--[a-z]",
-    r"\bspawn \S*\bclaude\b",
+    r"\bspawn \S*\bclaude\b|invalid (?:mcp )?(?:config\w*|settings)\b",
 )
 
 

@@ -27,7 +27,7 @@ _OAUTH: Final = wording(
     r"\bclient[_ ]id\b",
     r"client registration",
     r"error_description",
-    r"re-?authori[sz]|re-?authenticat",
+    r"\bauthori[sz]ation (?:with|failed|required|error)|re-?authori[sz]|re-?authenticat",
     r"(?:access |refresh |bearer )?token (?:has )?(?:is )?(?:expired|invalid|missing|revoked)",
     r"authori[sz]ation server|protected resource",
 )

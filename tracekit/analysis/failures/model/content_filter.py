@@ -25,15 +25,15 @@ _NAMES: Final = names(
 )
 _SAYS: Final = wording(
     r"content[- ]?(?:filter|policy|moderation|safety)",
-    r"blocked by .{0,40}(?:filter|guardrail|safety|moderation)",
+    r"blocked by (?:(?!web|url|proxy|fire|zscaler|dns)[\w']+ ){0,5}(?:content )?(?:filters?|guardrails?|safety|moderation)\b",
     r"(?:considered|deemed) (?:high risk|unsafe)|unsafe or sensitive content|inappropriate content",
 )
 
 
 def _match(evidence: Evidence) -> str | None:
-    stopped = (evidence.stop_reason or "").lower()
+    stopped = (evidence.stopped or "").lower()
     if any(stop in stopped for stop in _STOPS):
-        return f"stop reason {evidence.stop_reason}"
+        return f"stop reason {evidence.stopped}"
     return evidence.named(_NAMES) or evidence.says(_SAYS)
 
 

@@ -30,7 +30,7 @@ _SAYS: Final = wording(
 
 
 def _match(evidence: Evidence) -> str | None:
-    stopped = f"{evidence.stop_reason or ''} {evidence.terminal_reason or ''}".lower()
+    stopped = f"{evidence.stopped or ''} {evidence.terminal_reason or ''}".lower()
     if "malformed" in stopped:
         return f"stop reason {stopped.strip()}"
     found = evidence.named(_NAMES) or evidence.says(_SAYS)

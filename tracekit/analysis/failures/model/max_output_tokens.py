@@ -30,8 +30,8 @@ _SAYS: Final = wording(
 
 
 def _match(evidence: Evidence) -> str | None:
-    if (evidence.stop_reason or "").strip("[]\"' ") in _STOPS:
-        return f"stop reason {evidence.stop_reason}"
+    if (evidence.stopped or "").strip("[]\"' ") in _STOPS:
+        return f"stop reason {evidence.stopped}"
     return evidence.named(_NAMES) or evidence.says(_SAYS)
 
 

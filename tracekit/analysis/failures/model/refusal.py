@@ -28,8 +28,8 @@ _SAYS: Final = wording(
 
 
 def _match(evidence: Evidence) -> str | None:
-    if "refusal" in (evidence.stop_reason or ""):
-        return f"stop reason {evidence.stop_reason}"
+    if "refusal" in (evidence.stopped or ""):
+        return f"stop reason {evidence.stopped}"
     return evidence.named(_NAMES) or evidence.says(_SAYS)
 
 

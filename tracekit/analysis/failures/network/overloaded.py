@@ -25,7 +25,7 @@ _SAYS: Final = wording(
     r"\boverloaded\b",
     r"\b(?:at|over|no|insufficient|out of) capacity\b|capacity constraints",
     r"(?:high|heavy) (?:load|demand)",
-    r"reset reason: overflow",
+    r"reset reason: overflow|\bdegraded\b|model is (?:still )?loading",
     r"(?:server|model|service|system|engine) is (?:currently )?(?:too )?busy",
 )
 

@@ -39,7 +39,7 @@ _SAYS: Final = wording(
     r"rate[- ]?limit",
     r"too many (?:requests|tokens|connections|concurrent)",
     r"throttl(?:ed|ing)",
-    r"(?:tokens|requests)[ _]per[ _](?:minute|day|second)|per[- ]minute",
+    r"(?:tokens|requests)[ _]per[ _](?:minute|day|second)|per[- ]min(?:ute)?\b|\b[TR]PM\b",
     r"temporarily limiting requests",
     r"quota exceeded",
 )

@@ -41,7 +41,7 @@ _NAMES: Final = names(
 _SAYS: Final = wording(
     r"(?:internal|unexpected|unknown) (?:server )?error",
     r"server(?:-side)? (?:error|issue)",
-    r"bad gateway|gateway time-?out|service (?:is )?(?:temporarily )?unavailable",
+    r"bad gateway|gateway time-?out|service (?:is )?unavailable|(?:temporarily|currently) unavailable",
     r"upstream (?:connect|request|returned|error)|no healthy upstream",
 )
 

@@ -49,6 +49,7 @@ _SAYS: Final = wording(
     r"without sending complete message body",
     r"incomplete chunked|chunked encoding",
     r"(?:without|before|missing|no) (?:an? |the )?message_stop",
+    r"(?:stream|response|answer|transfer)\b.{0,30}(?:ended|closed|broke off|stopped|cut off) (?:unexpectedly|early|abruptly)",
     r"transfer closed with outstanding",
     r"stream error: stream id|\bRST_STREAM\b|http/?2 stream (?:was )?(?:reset|closed)",
     r"premature(?:ly)? (?:close|end)|closed prematurely",

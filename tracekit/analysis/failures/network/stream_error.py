@@ -36,7 +36,7 @@ _NAMES: Final = names(
     "throttlingException",
 )
 _SAYS: Final = wording(
-    r"server error mid-response", r"(?:sse|stream(?:ing)?) error\b", r"error (?:event )?in (?:the )?stream", r"event: ?error"
+    r"server error mid-response", r"(?:sse|stream(?:ing)?) error\b", r"error (?:event )?in (?:the )?(?:\w+ )?stream\b", r"event: ?error"
 )
 
 

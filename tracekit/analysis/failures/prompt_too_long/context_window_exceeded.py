@@ -37,8 +37,8 @@ _SAYS: Final = wording(
 
 
 def _match(evidence: Evidence) -> str | None:
-    if _STOP in (evidence.stop_reason or ""):
-        return f"stop reason {evidence.stop_reason}"
+    if _STOP in (evidence.stopped or ""):
+        return f"stop reason {evidence.stopped}"
     return evidence.says(_SAYS) or evidence.named(_NAMES)
 
 

@@ -39,7 +39,7 @@ _NAMES: Final = names(
     "UnprocessableEntityError",
 )
 _SAYS: Final = wording(
-    r"invalid (?:request|model)|model identifier is invalid",
+    r"invalid (?:request|model|argument|parameter|[\w`'.]+ parameter)|model identifier is invalid",
     r"\bmessages\.\d+\b|`(?:tool_use|tool_result|(?:redacted_)?thinking)`",
     r"(?:messages|roles|tools|system|thinking|tool_choice|metadata)(?:\.\w+)*: ",
     r"a maximum of \d+ .{0,60} may be provided",
@@ -52,10 +52,10 @@ _OUTPUT_CAP: Final = wording(
     r"max_tokens:? ?[\d,]+ ?> ?[\d,]+",
     r"maximum allowed number of output tokens",
     r"maximum tokens you requested exceeds?",
-    r"max_(?:completion_|output_)?tokens\W.{0,40}(?:too large|must be|at most|less than)",
+    r"max(?:imum)?[_ ](?:completion_|output_|new_)?tokens\W.{0,40}(?:too large|must be|at most|less than)",
     r"budget_tokens",
 )
-_CONTEXT: Final = wording(r"context")
+_CONTEXT: Final = wording(r"context[ _](?:length|limit|window|size)", r"inputs?\W+tokens \+")
 
 
 def _match_output_cap(evidence: Evidence) -> str | None:
