@@ -36,6 +36,8 @@ _SHAPES: Final = (
         r"(?:in (?:this|the) (?:commit|pr|patch|change)|(?:retry|error|backoff|rate[- ]limit) (?:logic|handling|policy|strategy))\b",
     ),
     ("a remark", r"(?:documentation|overview|list|table|summary|description|explanation) (?:of|for)\b"),
+    ("a remark", r"(?:the|this|that|our) [\w-]+ (?:matches|mentions|quotes|catches|handles|retries|describes)\b"),
+    ("a remark", r"(?:raises|returns|yields|args|arguments|attributes|parameters|notes?): |:(?:param|raises|returns)\b"),
     ("a remark", r"(?:todo|fixme|note|nb|see(?: also)?|example|e\.g\.|for example)\b[: ,]"),
     (
         "a remark",

@@ -25,7 +25,7 @@ from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, wording
 _BLOCKS = 2
 _REASONS: Final = frozenset({"hook_stopped", "stop_hook_prevented"})
 _SAYS: Final = wording(
-    r"\b(?:blocked|denied|stopped|prevented|rejected)\b",
+    r"\b(?:blocked|(?<!permission )denied|stopped|prevented|rejected)\b",
     r"hook (?:feedback|returned blocking)",
     r"blocking error",
     r"exit(?:ed)?(?: with)? code 2\b",

@@ -20,6 +20,7 @@ from tracekit.analysis.failures.layer import CALL, MODEL, Layer
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, wording
 
 _SAYS: Final = wording(
+    r"hook (?:json )?output (?:has|is|does|must|contains)\b",
     r"json (?:output )?(?:validation|parse|schema)",
     r"(?:not|in)[- ]?valid json|looks like (?:a )?json|unable to parse json|unexpected token",
     r"output validation failed|missing required field|invalid (?:hook )?output",

@@ -39,6 +39,9 @@ _SAYS: Final = wording(
     r"(?:exceeded|over) (?:the )?(?:model )?token limit",
     r"reduce the length of (?:the |your )?(?:messages|prompt|input)",
     r"(?:prompt|input) exceeds? (?:the )?max(?:imum)?\b",
+    r"(?<!output )(?<!max_)\btokens?\b(?!.{0,80}\b(?:per|rate)\b).{0,40}\b(?:(?:more|greater|larger|longer) than|exceed\w*)\b.{0,30}"
+    r"\b(?:limit|maximum|window|length|capacity|[\d,]{4,})",
+    r"requested [\d,]+ tokens\b.{0,40}\b(?:only|room|allows?|supports?|limit)\b|(?:prompt|input)[_ ]tokens?[_ ]limit\b",
     r"range of input length|inputs?`? tokens\b.{0,40}must be",
     r"exceed\w* (?:max|maximum) (?:message|prompt|input) tokens",
     r"ran out of room in the model'?s? context",

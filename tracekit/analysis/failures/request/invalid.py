@@ -53,7 +53,7 @@ _OUTPUT_CAP: Final = wording(
     r"maximum allowed number of output tokens",
     r"maximum tokens you requested exceeds?",
     r"max(?:imum)?[_ ](?:completion_|output_|new_)?tokens\W.{0,40}(?:too large|must be|at most|less than)",
-    r"budget_tokens",
+    r"budget_tokens\b.{0,40}\b(?:must|greater|less|at least)\b|(?:greater|less) than \S{0,20}budget_tokens",
 )
 _CONTEXT: Final = wording(r"context[ _](?:length|limit|window|size)", r"inputs?\W+tokens \+")
 
