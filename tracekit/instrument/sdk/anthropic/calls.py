@@ -69,9 +69,12 @@ class Call:
 
     @guarded
     def entered(self) -> None:
-        """An attempt enters the chain of middleware: the span that is current is the SDK's own, or it has none."""
+        """An attempt enters the chain of middleware: the span that is current is the SDK's own, or it has none.
+
+        Without a provider the SDK has a span that records nothing and has the identity of the one around it.
+        """
         here = trace.get_current_span()
-        self._span = here if here is not self._outside else None
+        self._span = here if here.get_span_context() != self._outside.get_span_context() else None
 
     @guarded
     def sending(self, sent: "APIRequest") -> None:
