@@ -1,1 +1,0 @@
-"""The questions as a library: `tracekit.open(...)`, one method a question, Polars frames."""
