@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 from tracekit.analysis.failures.layer import CALL, MCP, TOOL, Layer, is_of_mcp_call, layer_named, layer_of_method, layer_of_text
 from tracekit.analysis.failures.reading import Reading, name_word, read_error, read_result
+from tracekit.analysis.failures.words import Speech
 from tracekit.model import Boundary, semconv
 
 _NANOSECONDS: Final = 1_000_000_000
@@ -171,20 +172,20 @@ class Evidence:
         """Give the line for the HTTP status, if it is one of these."""
         return self._with_message(f"HTTP {self.http}") if self.http in statuses else None
 
-    def says(self, pattern: re.Pattern[str]) -> str | None:
+    def says(self, pattern: Speech) -> str | None:
         """Quote what the error says, if it says this. In a tool's result only the head speaks: the rest is the tool's output."""
         return self.opens(pattern) if self.shown_in in CALL else self.mentions(pattern)
 
-    def opens(self, pattern: re.Pattern[str]) -> str | None:
+    def opens(self, pattern: Speech) -> str | None:
         """Quote how the text begins, if it begins so. Behind an exit code stands no word of the client: the command ran."""
         head = self._head
         return _quote(head.words, 0) if head.exit_code is None and pattern.match(head.words) else None
 
-    def output_opens(self, pattern: re.Pattern[str]) -> str | None:
+    def output_opens(self, pattern: Speech) -> str | None:
         """Quote how the text begins, also behind an exit code, where the client notes how the command ended and the sandbox complains."""
         return _quote(self._head.words, 0) if pattern.match(self._head.words) else None
 
-    def mentions(self, pattern: re.Pattern[str]) -> str | None:
+    def mentions(self, pattern: Speech) -> str | None:
         """Quote what stands anywhere in the text. Only for layers whose text is a protocol's, never for a tool's output."""
         # One sentence makes a better line than the body that it stands in.
         for text in (self.reading.message, self.reading.words):

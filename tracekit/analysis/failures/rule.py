@@ -1,6 +1,5 @@
 """The words of a verdict, and the form that every rule has."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +8,7 @@ from typing import NamedTuple
 from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import Layer
 from tracekit.analysis.failures.reading import name_word
+from tracekit.analysis.failures.words import Wording
 
 
 class Family(StrEnum):
@@ -137,9 +137,9 @@ class Rule:
         return self.test(evidence) if evidence.shown_in in self.layers else None
 
 
-def wording(*alternatives: str) -> re.Pattern[str]:
+def wording(*alternatives: str) -> Wording:
     """Compile the ways in which an error says one thing, case aside."""
-    return re.compile("|".join(alternatives), re.IGNORECASE)
+    return Wording(*alternatives)
 
 
 def names(*spellings: str) -> frozenset[str]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from tracekit.analysis.failures.evidence import Evidence
 from tracekit.analysis.failures.layer import Layer
+from tracekit.analysis.failures.words import Speech
 
 HEAD: Final = re.compile(
     r"""
@@ -34,7 +35,7 @@ def line(evidence: Evidence, fallback: str) -> str:
     return evidence.quoted(without=COMMAND) or fallback
 
 
-def mentions(evidence: Evidence, pattern: re.Pattern[str]) -> str | None:
+def mentions(evidence: Evidence, pattern: Speech) -> str | None:
     """The client's line, if it says this of a hook."""
     if not speaks(evidence) or evidence.says(BLOCKING):
         return None
