@@ -1,12 +1,11 @@
 """JUnit XML, as CI systems show it: a suite a session, a test case for each thing that it is judged by."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from tracekit.model import Finding
 from tracekit_exporters.plain import plain
 from tracekit_exporters.trace import SessionTrace, Trace
 
@@ -103,11 +102,10 @@ def _cases(session: SessionTrace, trace: Trace) -> Iterator[Case]:
         message = f"{len(lasting)} not recovered: {kinds}" if lasting else ""
         outcome = Outcome.FAILED if lasting else Outcome.PASSED
         yield Case(session.session_id, "tracekit.failures", family, outcome, message, _evidence(found))
-    waits = trace.ask("stuck", session.session_id)
-    message = f"{len(waits)} open" if waits else ""
-    yield Case(
-        session.session_id, "tracekit.stuck", "stuck", Outcome.FAILED if waits else Outcome.PASSED, message, "\n".join(map(_wait, waits))
-    )
+    waits = [finding.as_row() for finding in trace.ask("stuck", session.session_id)]
+    stuck = sum(row["state"] == "stuck" for row in waits)
+    outcome, message = (Outcome.FAILED, f"stuck: {stuck}") if stuck else (Outcome.PASSED, "")
+    yield Case(session.session_id, "tracekit.stuck", "stuck", outcome, message, "\n".join(map(_wait, waits)))
 
 
 def _evidence(rows: Sequence[dict[str, object]]) -> str:
@@ -118,9 +116,8 @@ def _evidence(rows: Sequence[dict[str, object]]) -> str:
     return "\n".join(lines + ([f"… and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []))
 
 
-def _wait(finding: Finding) -> str:
-    row = finding.as_row()
-    return f"{row['verdict']}: {_line(row['name'])} ({row['certainty']}): {_line(row['because'])}"
+def _wait(row: Mapping[str, object]) -> str:
+    return f"{row['state']}: {row['verdict']}, {_line(row['name'])} ({row['certainty']}): {_line(row['because'])}"
 
 
 def _line(value: object) -> str:

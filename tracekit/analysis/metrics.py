@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from tracekit.analysis.failed import failures
 from tracekit.analysis.overlap import overlap
 from tracekit.analysis.scope import EVERYTHING, Scope, ask
-from tracekit.analysis.stuck import Stuck, stuck
+from tracekit.analysis.stuck import State, Stuck, stuck
 from tracekit.analysis.tokens import tokens
 from tracekit.model import Column, Finding
 from tracekit.store import SpanStore
@@ -18,8 +18,6 @@ BUCKETS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 """Upper bounds of the buckets, in seconds, as `metrics.sql` has them; one more has none."""
 TOLERANCE_NS: Final = 200_000_000
 """A length whose bounds lie further apart is not measured well enough for these buckets."""
-STUCK_WINDOW_NS: Final = 86_400_000_000_000
-"""What was last seen longer ago is abandoned and not stuck."""
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -57,14 +55,14 @@ def metrics(store: SpanStore, scope: Scope = EVERYTHING, *, as_of_ns: int) -> Se
     Args:
         store: An open store.
         scope: Bounds; things count by their start, failures by their end.
-        as_of_ns: The moment to which waits are counted. What was last seen a day before is abandoned and no longer stuck.
+        as_of_ns: The moment to which waits are counted.
     """
     return [
         *_lengths(store, scope),
         *_hidden(store, scope),
         *_tokens(store, scope),
         *_failures(store, scope),
-        *_stuck([one for one in stuck(store, scope, as_of_ns=as_of_ns) if as_of_ns - one.last_seen_ns < STUCK_WINDOW_NS]),
+        *_stuck(stuck(store, scope, as_of_ns=as_of_ns, ended=False)),
     ]
 
 
@@ -116,14 +114,17 @@ def _failures(store: SpanStore, scope: Scope) -> Iterator[Metric]:
 
 
 def _stuck(waits: Sequence[Stuck]) -> Iterator[Metric]:
-    """What is open now. The number of all waits is told even where it is 0, so that an alert can tell it from silence."""
-    yield Metric("tracekit_waits", "gauge", "Things that agents wait for now.", (), len(waits))
+    """What is open now. The numbers of all waits are told even where they are 0, so that an alert can tell that from silence."""
+    for state, meaning in ((State.STUCK, "longer than its limit, or without an end"), (State.WAITING, "within its limit")):
+        number = sum(one.state == state for one in waits)
+        yield Metric(f"tracekit_waits_{state}", "gauge", f"What agents wait for now, {meaning}.", (), number)
     ages: dict[str, list[int]] = defaultdict(list)
     for one in waits:
-        ages[one.verdict].append(one.age_ns)
+        if one.state == State.STUCK:
+            ages[one.verdict].append(one.age_ns)
     for verdict, found in ages.items():
-        yield Metric("tracekit_stuck", "gauge", "Things that agents wait for now, by verdict.", (("verdict", verdict),), len(found))
+        yield Metric("tracekit_stuck", "gauge", "What agents are stuck with now, by verdict.", (("verdict", verdict),), len(found))
     for verdict, found in ages.items():
-        meaning = "Age of the oldest wait."
         labels = (("verdict", verdict),)
+        meaning = "Age of the oldest wait that is stuck."
         yield Metric("tracekit_stuck_oldest_seconds", "gauge", meaning, labels, max(found) / _SECOND, merged_by="max")
