@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tracekit
-from tracekit import errors, model
+from tracekit import errors, instrument, model, traces
 
 ROOT = Path(__file__).parents[1]
 ROOMS = sorted(path.parent for path in (ROOT / "tracekit").rglob("__init__.py"))
@@ -17,16 +17,17 @@ def _module(room: Path) -> str:
     return ".".join(room.relative_to(ROOT).parts)
 
 
-def test_the_root_offers_the_model_and_the_error() -> None:
-    own = {"__version__", "TracekitError"}
+def test_the_root_offers_the_model_the_error_the_questions_and_the_recorders() -> None:
+    own = {"__version__", "TracekitError", "instrument", "uninstrument"}
     inner = {"FORMAT", "NO_ATTRIBUTES"}
-    assert set(tracekit.__all__) == set(model.__all__) - inner | own
+    assert set(tracekit.__all__) == set(model.__all__) - inner | own | set(traces.__all__)
 
 
 @pytest.mark.parametrize("name", tracekit.__all__)
 def test_a_name_of_the_root_is_the_one_of_its_room(name: str) -> None:
-    home = {"TracekitError": errors, "__version__": tracekit}.get(name, model)
-    assert getattr(tracekit, name) is getattr(home, name)
+    homes = {"TracekitError": errors, "__version__": tracekit, "uninstrument": instrument} | dict.fromkeys(traces.__all__, traces)
+    found = instrument if name == "instrument" else getattr(homes.get(name, model), name)
+    assert getattr(tracekit, name) is found
     assert name in dir(tracekit)
 
 

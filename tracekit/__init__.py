@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tracekit.errors import TracekitError
     from tracekit.instrument import instrument, uninstrument
     from tracekit.model import CONTRACTS, Boundary, Column, Contract, Event, Finding, Problem, Source, Span, Status, Value
+    from tracekit.traces import Traces, figures, open  # noqa: A004  (the name is read with its package: tracekit.open)
 
 __version__ = "0.1.0"
 
@@ -25,13 +26,22 @@ __all__ = [
     "Span",
     "Status",
     "TracekitError",
+    "Traces",
     "Value",
     "__version__",
+    "figures",
     "instrument",
+    "open",
     "uninstrument",
 ]
 
-_ROOMS = {"TracekitError": "tracekit.errors", "uninstrument": "tracekit.instrument"}
+_ROOMS = {
+    "TracekitError": "tracekit.errors",
+    "Traces": "tracekit.traces",
+    "figures": "tracekit.traces",
+    "open": "tracekit.traces",
+    "uninstrument": "tracekit.instrument",
+}
 
 
 if not TYPE_CHECKING:  # a type checker that saw this would take every misspelt name for a public one

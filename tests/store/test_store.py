@@ -96,6 +96,14 @@ def test_a_frame_has_the_rows_of_the_query() -> None:
         assert store.query("SELECT 1 AS x WHERE FALSE").rows() == []
 
 
+def test_a_frame_can_be_the_first_thing_that_is_asked_of_a_file(tmp_path: Path) -> None:
+    store = str(tmp_path / "store.duckdb")
+    with open_store(store, write=True):
+        pass
+    with open_store(store) as opened:
+        assert opened.query("SELECT 1 AS one").rows() == [(1,)]
+
+
 def test_a_wrong_query_says_so() -> None:
     with open_store(":memory:") as store, pytest.raises(TracekitError) as caught:
         store.rows("SELEC 1")

@@ -56,6 +56,7 @@ def import_paths(
     store: str | None = None,
     *,
     content: bool = False,
+    parallel: bool = True,
     progress: Progress | None = None,
     clock: Callable[[], int] = now_ns,
 ) -> Imported:
@@ -68,6 +69,7 @@ def import_paths(
         paths: Files, folders and globs.
         store: URL of the store; None for the default.
         content: Keep prompts, outputs and arguments.
+        parallel: Read much in processes of its own. They begin by importing the main script, which has to stand that.
         progress: Called with the bytes read so far and in all.
         clock: Gives the time of the import.
 
@@ -82,7 +84,7 @@ def import_paths(
         jobs = _plan(files, _ledger(store), done, folder, content=content)
         sizes = {job.segment: sum(_size(target.path) - target.position for target in job.targets) for job in jobs}
         _nothing(files, jobs, done)
-        for batch in _batches(jobs, sizes, progress):
+        for batch in _batches(jobs, sizes, progress, parallel=parallel):
             _load(store, batch, done, clock)
     return done
 
@@ -209,11 +211,11 @@ def _scratch() -> "tempfile.TemporaryDirectory[str]":
         raise TracekitError(message, slug="store-full") from error
 
 
-def _batches(jobs: Sequence[Job], sizes: dict[str, int], progress: Progress | None) -> Iterator[list[Parsed]]:
+def _batches(jobs: Sequence[Job], sizes: dict[str, int], progress: Progress | None, *, parallel: bool) -> Iterator[list[Parsed]]:
     """Parsed jobs, gathered until they are worth a transaction."""
     total, seen, held = sum(sizes.values()), 0, 0
     batch: list[Parsed] = []
-    for parsed in _parse_all(jobs, total):
+    for parsed in _parse_all(jobs, total, parallel=parallel):
         batch.append(parsed)
         seen += sizes[parsed.segment]
         held += sizes[parsed.segment]
@@ -226,8 +228,8 @@ def _batches(jobs: Sequence[Job], sizes: dict[str, int], progress: Progress | No
         yield batch
 
 
-def _parse_all(jobs: Sequence[Job], total: int) -> Iterator[Parsed]:
-    workers = min(os.cpu_count() or 1, len(jobs))
+def _parse_all(jobs: Sequence[Job], total: int, *, parallel: bool) -> Iterator[Parsed]:
+    workers = min(os.cpu_count() or 1, len(jobs)) if parallel else 1
     try:
         if workers < 2 or total < PARALLEL_BYTES:  # noqa: PLR2004  (two processes are the fewest that help)
             yield from map(parse, jobs)

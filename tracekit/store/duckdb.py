@@ -89,7 +89,8 @@ class DuckDBStore:
 
         used = self._used(sql, parameters)
         try:
-            return pl.DataFrame(self._connection.sql(sql, params=used or None))
+            # A cursor of its own: a result that somebody has not read to its end would be in the way.
+            return pl.DataFrame(self._connection.cursor().sql(sql, params=used or None))
         except duckdb.Error as error:
             raise self._explained(error) from error
 
