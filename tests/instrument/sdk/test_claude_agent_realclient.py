@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from tests.lab import client as lab
 from tests.lab import judge
 from tests.lab.home import PROJECT, DemoHome
-from tests.lab.script import Scenario, answer, bash, tail, text, tool
+from tests.lab.script import Ending, Scenario, answer, bash, tail, text, tool
 from tests.lab.scripted_api import ScriptedApi
 from tracekit.analysis.sessions import sessions
 from tracekit.analysis.stuck import stuck
@@ -227,3 +227,36 @@ def test_nothing_that_was_said_is_kept(run: Path) -> None:
     said = (*SCENARIO.prompts, "look at it", "all done", "a second answer", "new.txt", "sh stamp.sh")
     assert [words for words in said if words in kept] == []
     assert "no writing" in kept  # an error's own text is
+
+
+def test_an_interrupt_of_the_host_ends_its_response(tmp_path: Path) -> None:
+    if lab.binary() is None:
+        pytest.skip("the client is not here: pip install -e '.[realclient]'")
+    scenario = Scenario("The model falls silent.", (answer(text("let me think about it"), ending=Ending.SILENCE),))
+    (tmp_path / "otlp").mkdir()
+    home = DemoHome(tmp_path / "root")
+
+    async def interrupting(settings: Any) -> None:
+        async with sdk.ClaudeSDKClient(settings) as client:
+            await client.query("please do it")
+            async for message in client.receive_response():
+                if isinstance(message, sdk.StreamEvent) and message.event["type"] == "content_block_delta":
+                    await client.interrupt()
+
+    instrument(spool=tmp_path / "spool", libraries=(), tracer_provider=TracerProvider(shutdown_on_exit=False))
+    ClaudeAgentInstrumentor().instrument(skip_dep_check=True)
+    try:
+        with ScriptedApi(scenario, tmp_path, localize=home.here) as api:
+            home.furnish(scenario, api.port)
+            asyncio.run(asyncio.wait_for(interrupting(options(home, api.port)), 60))
+    finally:
+        ClaudeAgentInstrumentor().uninstrument()
+        uninstrument()
+    import_paths([tmp_path / "spool"], str(tmp_path / "store.duckdb"))
+    (turn,) = own(tmp_path, "turn")
+    assert (turn["status"], turn["witnesses"]) == ("cancelled", "instrument,stream_json")
+    assert turn["attributes"]["tracekit.turn.interrupted"] == "streaming"
+    assert int(turn["attributes"]["tracekit.turn.interrupts"]) >= 1
+    events = seen(tmp_path, "SELECT events FROM spans WHERE boundary = 'turn' AND source = 'instrument' AND end_ns IS NOT NULL")
+    assert '"interrupt request"' in events[0]["events"]
+    assert '"interrupt response"' in events[0]["events"]

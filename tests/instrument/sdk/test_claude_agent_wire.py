@@ -11,6 +11,7 @@ from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
 from tests.instrument.conftest import World
+from tracekit.analysis.stuck import stuck
 from tracekit.ingest import import_paths
 from tracekit.instrument import current
 from tracekit.instrument.sdk.claude_agent.wire import Wire
@@ -275,15 +276,25 @@ def test_a_host_that_leaves_ends_its_response_as_cancelled(world: World, client:
     assert world.one("turn")["status"] == "cancelled"
 
 
-def test_a_host_that_is_killed_leaves_everything_open(world: World, client: Client, tmp_path: Path) -> None:
-    client.prompt().says(system("init")).says(hook("h1")).run(close=False)
-    assert {row["boundary"] for row in world.rows() if "boundary" in row} == {"session", "turn", "hook_reply"}
-    assert world.closed("turn") == world.closed("hook_reply") == world.closed("session") == []
+@pytest.mark.parametrize(
+    ("asked", "verdict", "name"),
+    [
+        (hook("h1"), "hook", "PreToolUse:Bash"),
+        (may_use("p1"), "permission", "Write"),
+        (tool_call("m1"), "mcp call", "add"),
+    ],
+    ids=["hook", "permission", "tool in the host"],
+)
+def test_a_host_that_is_killed_leaves_everything_open_and_stuck_names_it(
+    asked: Line, verdict: str, name: str, world: World, client: Client, tmp_path: Path
+) -> None:
+    client.prompt().says(system("init")).says(asked).run(close=False)
+    assert [row for row in world.rows() if row["end_ns"] is not None] == []
     store = str(tmp_path / "store.duckdb")
     import_paths([world.spool], store)
     with open_store(store) as opened:
-        open_ones = opened.rows("SELECT boundary, key FROM boundaries WHERE end_ns IS NULL ORDER BY boundary")
-    assert {row["boundary"] for row in open_ones} >= {"turn", "hook_reply"}
+        (found,) = stuck(opened, as_of_ns=60_000_000_000)
+    assert (found.session_id, found.verdict, found.name) == (S1, verdict, name)
 
 
 # Sessions
