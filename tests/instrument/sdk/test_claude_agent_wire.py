@@ -145,6 +145,17 @@ def test_what_passes_on_the_control_channel_is_not_among_the_lines(world: World,
     assert "plans" not in json.dumps(kept)
 
 
+def test_a_line_that_lay_unread_while_the_host_was_busy_says_for_how_long_at_most(world: World, client: Client) -> None:
+    def busy(line: Line) -> None:
+        if line.get("slow"):
+            world.clock.advance(3_000_000_000)
+
+    for after, slow in ((10, False), (10, True), (1_000, False), (1_000, False), (50_000_000, False), (1_000, False)):
+        client.says(system("status", slow=slow), after=after)
+    client.run(each=busy)
+    assert [line.get("waited_ns") for line in lines(world)] == [None, None, 3_000_001_000, 3_000_002_000, None, None]
+
+
 def test_without_anybody_who_records_no_line_is_kept(bare: World) -> None:
     Client(bare).says(system("init")).says(result()).run()
     assert not bare.spool.exists()

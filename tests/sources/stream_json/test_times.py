@@ -8,6 +8,7 @@ from tests.sources.stream_json.told import (
     SECOND,
     SIMPLE,
     WITH_TOOL,
+    Line,
     at,
     block_start,
     block_stop,
@@ -22,6 +23,7 @@ from tests.sources.stream_json.told import (
     one,
     problems,
     requesting,
+    response,
     result,
     said,
     stamp,
@@ -29,7 +31,7 @@ from tests.sources.stream_json.told import (
     tool,
     words,
 )
-from tracekit.model import Boundary, semconv
+from tracekit.model import Boundary, Problem, Span, semconv
 
 
 def test_arrival_is_the_time_and_the_client_may_have_been_late() -> None:
@@ -48,6 +50,24 @@ def test_while_tools_are_pending_the_client_may_be_later_still() -> None:
     items = live(*WITH_TOOL, (1.5, gave()))
     assert end_range(one(items, Boundary.MODEL_REQUEST)) == (at(1.0) - QUIET, at(1.2))
     assert end_range(one(items, Boundary.TOOL_SCHEDULE)) == (at(1.5) - BUSY, at(1.5))
+
+
+def waited(*told: tuple[float, float, Line]) -> list[Span | Problem]:
+    """Lines as recorded: when each was read, and for how long it may have lain there."""
+    lines = [{"arrival_ns": at(read), "waited_ns": int(seconds * SECOND), "line": value} for read, seconds, value in told]
+    return filed(*lines)
+
+
+def test_a_line_that_lay_unread_happened_any_time_since() -> None:
+    items = waited((0, 0, init()), (0.1, 0, requesting()), *((3.5, 3.0, value) for _, value in response(0, (0, said(words())), stop=0)))
+    assert end_range(one(items, Boundary.MODEL_REQUEST)) == (at(0.5) - QUIET, at(3.5))
+
+
+def test_a_line_that_lay_unread_is_none_of_another_clock() -> None:
+    items = waited(
+        (0, 0, init()), (0.1, 0, requesting()), (4.0, 3.0, said(tool(), timestamp=stamp(1.2))), (4.0, 3.0, gave(timestamp=stamp(2)))
+    )
+    assert end_range(one(items, Boundary.TOOL_SCHEDULE)) == (at(2) - BUSY, at(2) + EARLY)
 
 
 def test_a_lines_own_stamp_is_closer_than_its_arrival() -> None:

@@ -3,6 +3,7 @@
 Where times come from, best first:
 
 - *Arrival*: whoever reads the pipe stamps each line. `stamp_line` keeps the stamp in a file: `{"arrival_ns": …, "line": …}`.
+  With `waited_ns` a line may have lain unread for so long: whoever reads the pipe was busy elsewhere.
 - *The line's own `timestamp`*, which late clients give assistant and user lines: when a block was complete, when a tool ended.
 - *Neighbours*: a line without any time happened between the times around it, and its spans say so with slack.
   A result's duration bounds the beginning of its turn; `written_ns`, when the file was last written, bounds its last lines.

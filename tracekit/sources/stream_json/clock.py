@@ -114,9 +114,9 @@ class _Clock:
             return None if stamp is None else Moment(stamp - late, stamp + EARLY_NS)
         lag = 0 if stamp is None else entry.arrival_ns - stamp
         # A tool's result may wait long for its turn to be told, a block never does.
-        self.skewed = self.skewed or lag < -EARLY_NS or (kind == "assistant" and lag > SKEW_NS)
+        self.skewed = self.skewed or lag < -EARLY_NS or (kind == "assistant" and lag - entry.waited_ns > SKEW_NS)
         if stamp is None or self.skewed:
-            return Moment(entry.arrival_ns - late, entry.arrival_ns)
+            return Moment(entry.arrival_ns - late - entry.waited_ns, entry.arrival_ns)
         return Moment(min(stamp, entry.arrival_ns) - late, min(stamp + EARLY_NS, entry.arrival_ns))
 
     def _note_tools(self, value: Object) -> None:

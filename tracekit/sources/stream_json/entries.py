@@ -36,6 +36,8 @@ class Entry(NamedTuple):
     position: int
     value: Object
     arrival_ns: int | None
+    waited_ns: int = 0
+    """For how long it may have lain unread before: whoever stamped it was busy elsewhere."""
 
 
 def looks_like_stream_json(first_object: Mapping[str, Any]) -> bool:
@@ -104,7 +106,7 @@ def _line(number: int, position: int, raw: bytes, arrival_ns: int | None) -> Ite
         if recorded_ns is None or "line" not in value:
             yield Entry(number, offset, value, arrival_ns)
         elif isinstance(value["line"], dict):
-            yield Entry(number, offset, value["line"], recorded_ns)
+            yield Entry(number, offset, value["line"], recorded_ns, max(0, whole(value, "waited_ns") or 0))
         else:
             yield from _elements(number, offset, list_in(value, "line") or [value["line"]], recorded_ns)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.handle import Handle
 from tracekit.instrument.runtime import RUNTIME
+from tracekit.instrument.sdk.claude_agent.attention import Attention
 from tracekit.instrument.sdk.claude_agent.hooks import object_in
 from tracekit.instrument.sdk.claude_agent.lines import kept
 from tracekit.instrument.sdk.claude_agent.questions import Questions
@@ -34,12 +35,13 @@ class Record:
         folder = RUNTIME.recorder.folder if RUNTIME.recorder is not None else None
         self._spool = None if folder is None else Spool(folder, SPOOL_NAME, rotate_bytes=sys.maxsize, clock=RUNTIME.clock)
 
-    def keep(self, line: Object, arrival_ns: int) -> None:
+    def keep(self, line: Object, arrival_ns: int, waited_ns: int) -> None:
         """Keep a line as `tracekit import` reads it."""
         if self._spool is None:
             return
         try:
-            self._spool.append({"arrival_ns": arrival_ns, "line": kept(line, content=RUNTIME.content)})
+            waited = {"waited_ns": waited_ns} if waited_ns else {}
+            self._spool.append({"arrival_ns": arrival_ns, **waited, "line": kept(line, content=RUNTIME.content)})
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             self.close()
             blame(error)
@@ -61,6 +63,7 @@ class Wire:
     def __init__(self, began_ns: int) -> None:
         self._began_ns = began_ns
         self._record = Record()
+        self._attention = Attention()
         self._responses = Responses()
         self._questions = Questions(lambda: self._responses.standing, self._prompted_as)
         self._session: Session | None = None
@@ -75,12 +78,14 @@ class Wire:
         try:
             async for message in messages:
                 question = self._read(message)
+                self._attention.left(RUNTIME.clock())
                 if question is None:
                     yield message
                 else:
                     # The SDK starts the task that answers before it asks for the next line.
                     with question.inside():
                         yield message
+                self._attention.back(RUNTIME.clock())
         except BaseException as error:
             broke = error
             raise
@@ -99,7 +104,7 @@ class Wire:
     def _heard(self, message: Object, at_ns: int) -> Handle | None:
         kind = message.get("type")
         if kind not in _CONTROL:
-            self._record.keep(message, at_ns)
+            self._record.keep(message, at_ns, self._attention.waited_ns(at_ns))
         session_id = message.get("session_id")
         if isinstance(session_id, str) and session_id and session_id != self._session_id:
             self._met(session_id, at_ns)
