@@ -61,7 +61,7 @@ def parts(value: Any) -> Iterator[dict[str, Any]]:
         for item in cast("dict[str, Any]", value).values():
             yield from parts(item)
     elif isinstance(value, list):
-        for item in cast("list[Any]", value):
+        for item in cast("Any", value):
             yield from parts(item)
 
 

@@ -187,6 +187,18 @@ CASES: dict[str, tuple[list[Span], list[tuple[str, bool]]]] = {
         [TURN, attempt(1, 2, UNTRUSTED), attempt(2, 4, UNTRUSTED), failed(6, UNTRUSTED)],
         [("network/tls", TERMINAL)],
     ),
+    "a prompt that stayed too long": (
+        [TURN, NEXT, failed(10, TOO_LONG), failed(110, TOO_LONG, key="req_2", parent_key="turn_2")],
+        [("prompt_too_long/prompt_too_long", TERMINAL)] * 2,
+    ),
+    "a prompt that was too long twice, and fitted in between": (
+        [TURN, NEXT, failed(10, TOO_LONG), answer(50), failed(110, TOO_LONG, key="req_2", parent_key="turn_2")],
+        [("prompt_too_long/prompt_too_long", RECOVERED), ("prompt_too_long/prompt_too_long", TERMINAL)],
+    ),
+    "two servers' errors in a row": (
+        [TURN, NEXT, failed(10, OVERLOADED), failed(110, OVERLOADED, key="req_2", parent_key="turn_2")],
+        [("network/overloaded", TERMINAL)] * 2,
+    ),
     "a retry after another failure": (
         [TURN, attempt(1, 2, UNTRUSTED), attempt(2, 4, RESET), answer(0, 9, key="req_1")],
         [("network/tls", RECOVERED)],
@@ -278,6 +290,19 @@ def test_retries_that_could_not_help_are_called_out(name: str, futile: int, foun
     (failure,) = found[name]
     assert failure.futile_retries == futile
     assert ("could not help" in failure.evidence) is bool(futile)
+
+
+@pytest.mark.parametrize(
+    ("name", "futile"),
+    [
+        ("a prompt that stayed too long", [0, 1]),
+        ("a prompt that was too long twice, and fitted in between", [0, 0]),
+        ("two servers' errors in a row", [0, 0]),
+    ],
+)
+def test_asking_again_what_no_retry_cures_is_called_out_too(name: str, futile: list[int], found: dict[str, list[Failure]]) -> None:
+    assert [failure.futile_retries for failure in found[name]] == futile
+    assert ["could not help" in failure.evidence for failure in found[name]] == [bool(number) for number in futile]
 
 
 def test_of_kinds_that_are_as_frequent_the_one_that_took_longest_names_the_chain(found: dict[str, list[Failure]]) -> None:

@@ -50,6 +50,12 @@ def test_what_was_not_got_over_ends_with_1(ask: Ask) -> None:
     assert failure["waited_ns"] > 0
 
 
+def test_what_waits_cost_and_retries_could_not_bring_is_said(ask: Ask) -> None:
+    _, printed = ask("failures", of="server_error_exhausted")
+    assert re.search(r"^Waits between attempts took \d", printed, re.MULTILINE)
+    assert "could not help" not in printed
+
+
 def test_calls_that_may_have_run_and_contradictions_stand_below(ask: Ask) -> None:
     code, printed = ask("failures", of="stuck_tool")
     assert code == 0

@@ -64,8 +64,34 @@ def judged(attempts: Sequence[Row], last: Row | None = None) -> Chain:
         attempts=len(rows),
         waited_ns=sum(waits),
         lost_ns=max(0, end_ns - min(row["start_ns"] for row in attempts)),
-        futile=sum(_hopeless(first) and first[:2] == second[:2] for first, second in pairwise(verdicts)),
+        futile=sum(hopeless(first) and first[:2] == second[:2] for first, second in pairwise(verdicts)),
     )
+
+
+def repeated(requests: Sequence[Row]) -> set[tuple[str, str]]:
+    """Find the requests that did again what no retry cures: session id and key of each.
+
+    Such a request failed as the one before it did, with no answer in between: somebody asked once more with a prompt too long, or with
+    a certificate that nobody trusts.
+
+    Args:
+        requests: Rows of `failed.sql` for failed requests, in the order of time.
+    """
+    last: dict[tuple[str, str | None], tuple[Verdict, int]] = {}
+    found: set[tuple[str, str]] = set()
+    for row in requests:
+        verdict, agent = classify(evidence_of(row)), (row["session_id"], row["agent_id"])
+        before, before_ns = last.get(agent, (None, 0))
+        unanswered = row["answered_ns"] is None or row["answered_ns"] <= before_ns
+        if before is not None and unanswered and hopeless(verdict) and before[:2] == verdict[:2]:
+            found.add((row["session_id"], row["key"]))
+        last[agent] = (verdict, row["end_ns"])
+    return found
+
+
+def hopeless(verdict: Verdict) -> bool:
+    """Whether the same request would fail again: only a change helps, and it does not come by itself."""
+    return verdict.retry is not Retry.HELPS and verdict[:2] not in _COMES_BACK
 
 
 def _wait_ns(row: Row) -> int:
@@ -83,7 +109,3 @@ def _dominant(verdicts: Sequence[Verdict], spent_ns: Sequence[int]) -> Verdict:
         time[verdict[:2]] += ns
     name = max(counts, key=lambda one: (counts[one], time[one]))
     return next(verdict for verdict in verdicts if verdict[:2] == name)
-
-
-def _hopeless(verdict: Verdict) -> bool:
-    return verdict.retry is not Retry.HELPS and verdict[:2] not in _COMES_BACK

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Final
 
-from tracekit.analysis.chains import Chain, Row, evidence_of, judged
+from tracekit.analysis.chains import Chain, Row, evidence_of, judged, repeated
 from tracekit.analysis.failures import Family, Kind, Verdict, classify, not_a_failure
 from tracekit.analysis.scope import EVERYTHING, Scope, ask
-from tracekit.model import Boundary, Column, Finding, semconv
+from tracekit.model import Boundary, Column, Finding, Status, semconv
 from tracekit.store import SpanStore
 
 _SAME_MOMENT_NS: Final = 1_000_000_000
@@ -75,7 +75,15 @@ def failures(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Failure]:
         if row["boundary"] != Boundary.REQUEST_ATTEMPT and not _told_elsewhere(row, calls, rejected) and not _harmless(row)
     ]
     found += [_chain(store, chain) for chain in attempts.values()]
+    again = repeated([row for row in rows if row["boundary"] == Boundary.MODEL_REQUEST and row["status"] == Status.ERROR])
+    found = [_again(failure) if (failure.session_id, failure.key) in again else failure for failure in found]
     return _without_echoes(_met(sorted(found, key=lambda failure: (failure.end_ns, failure.session_id, failure.key))))
+
+
+def _again(failure: Failure) -> Failure:
+    """A request that did again what no retry cures."""
+    said = "" if "could not help" in failure.evidence else "asked again, which could not help; "
+    return replace(failure, futile_retries=failure.futile_retries + 1, evidence=f"{said}{failure.evidence}")
 
 
 def _met(found: Sequence[Failure]) -> list[Failure]:

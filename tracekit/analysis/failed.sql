@@ -5,6 +5,7 @@
 -- session_id, agent_id, boundary, key, parent_key, name, status, attributes, witnesses
 -- start_ns, end_ns      when it began and ended, at the latest
 -- wait_ns               of an attempt: how long the client slept after it; NULL where no witness saw the wait
+-- answered_ns           of a request: when the last answer before it came; NULL where there was none
 -- turn_key              the turn it belongs to, where known
 -- went_on               1: the model answered again in the same turn afterwards
 -- reconnected           1: the MCP server was connected later
@@ -53,6 +54,14 @@ connections AS (
 waits AS (
     SELECT session_id, key, MAX(end_ns - start_ns) AS wait_ns FROM mine WHERE boundary = 'retry_wait' GROUP BY session_id, key
 ),
+before AS (
+    SELECT c.session_id, c.key, MAX(a.answer_ns) AS answered_ns
+    FROM candidates AS c
+    JOIN answers AS a
+      ON a.session_id = c.session_id AND a.agent = COALESCE(c.agent_id, '') AND a.key <> c.key AND a.answer_ns <= c.end_ns
+    WHERE c.boundary = 'model_request'
+    GROUP BY c.session_id, c.key
+),
 placed AS (
     SELECT candidates.*, turns.turn_key, turns.next_start
     FROM candidates
@@ -65,11 +74,14 @@ placed AS (
 SELECT
     p.session_id, p.agent_id, p.boundary, p.key, p.parent_key, p.name, p.status, p.attributes, p.witnesses, p.start_ns, p.end_ns, p.turn_key,
     MAX(w.wait_ns) AS wait_ns,
+    MAX(b.answered_ns) AS answered_ns,
     MAX(CASE WHEN a.answer_ns IS NULL OR p.boundary = 'mcp_connection' THEN 0 ELSE 1 END) AS went_on,
     MAX(CASE WHEN c.end_ns IS NULL THEN 0 ELSE 1 END) AS reconnected
 FROM placed AS p
 LEFT JOIN waits AS w
   ON p.boundary = 'request_attempt' AND w.session_id = p.session_id AND w.key = p.key
+LEFT JOIN before AS b
+  ON p.boundary = 'model_request' AND b.session_id = p.session_id AND b.key = p.key
 LEFT JOIN connections AS c
   ON p.boundary = 'mcp_connection' AND c.session_id = p.session_id AND c.name = p.name AND c.end_ns >= p.end_ns
 LEFT JOIN answers AS a

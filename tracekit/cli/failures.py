@@ -77,9 +77,19 @@ def _print(shown: "Sequence[Failure]", effects: "Sequence[SideEffect]", contradi
 
 
 def _summary(shown: "Sequence[Failure]") -> str:
+    from tracekit.report.units import duration
+
     own = [failure for failure in shown if failure.counted]
     families = Counter(str(failure.family) for failure in own)
     counts = ", ".join(f"{family} {count}" for family, count in families.most_common())
     line = f"{len(own)} failures{f' ({counts})' if counts else ''}; {sum(not failure.recovered for failure in own)} not recovered"
     others = len(shown) - len(own)
-    return f"{line}; {others} more by a person, a sibling or a hook, which are nobody's failure" if others else line
+    if others:
+        line += f"; {others} more by a person, a sibling or a hook, which are nobody's failure"
+    if waited_ns := sum(failure.waited_ns for failure in own):
+        line += f"\nWaits between attempts took {duration(waited_ns)}"
+    if futile := sum(failure.futile_retries for failure in own):
+        line += (
+            f"\n{futile} {'retry' if futile == 1 else 'retries'} could not help: no retry cures a certificate, a login or a prompt too long"
+        )
+    return line
