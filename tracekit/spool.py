@@ -73,8 +73,12 @@ def as_text(value: Value) -> str:
     return str(value)
 
 
+_AS_JSON: Final = json.JSONEncoder(separators=(",", ":")).encode
+"""Made once: `json.dumps` makes one for each call that does not want the spaces."""
+
+
 def _line(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record, separators=(",", ":"), ensure_ascii=True).encode("ascii") + b"\n"
+    return _AS_JSON(record).encode("ascii") + b"\n"
 
 
 class Spool:
@@ -138,6 +142,10 @@ class Spool:
     def append(self, record: Mapping[str, Any]) -> None:
         """Keep one record, in one write."""
         self._write(_line(record))
+
+    def append_line(self, record: bytes) -> None:
+        """Keep one record that is JSON on one line already, in one write."""
+        self._write(record + b"\n")
 
     def _write(self, line: bytes) -> None:
         with self._lock:

@@ -31,7 +31,7 @@ class World:
     def rows(self) -> list[dict[str, Any]]:
         """What was written, in order."""
         files = sorted(self.spool.glob("agent-*.spool.jsonl")) if self.spool.exists() else []
-        return [json.loads(line) for file in files for line in file.read_text(encoding="ascii").splitlines()]
+        return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
     def closed(self, boundary: str) -> list[dict[str, Any]]:
         return [row for row in self.rows() if row["boundary"] == boundary and row["end_ns"] is not None]

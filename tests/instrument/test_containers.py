@@ -51,7 +51,6 @@ def test_a_turn_by_the_conventions(world: "World") -> None:
         "gen_ai.agent.name": "helper",
         "tracekit.turn.kind": "prompt",
         "tracekit.prompt.id": "prompt-1",
-        "tracekit.status": "ok",
     }
     assert span.instrumentation_scope is not None
     assert span.instrumentation_scope.name == "tracekit"

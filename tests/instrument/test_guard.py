@@ -67,7 +67,7 @@ def test_on_a_full_disk_the_agent_goes_on_and_the_loss_is_said_once_and_counted(
     world: "World", monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(guard, "_Gaps", type("_Gaps", (), {"count": 0}))
-    monkeypatch.setattr(Spool, "append", full)
+    monkeypatch.setattr(Spool, "_write", full)
     with caplog.at_level(logging.WARNING):
         assert agent() == "answered with 2 events"
         with pytest.raises(LookupError, match="the agent's own"):
@@ -83,7 +83,7 @@ def test_on_a_full_disk_the_agent_goes_on_and_the_loss_is_said_once_and_counted(
 
 def test_under_pytest_the_same_is_raised(world: "World", monkeypatch: pytest.MonkeyPatch) -> None:
     assert "PYTEST_CURRENT_TEST" in os.environ
-    monkeypatch.setattr(Spool, "append", full)
+    monkeypatch.setattr(Spool, "_write", full)
     with pytest.raises(OSError, match="No space left"):
         agent()
     assert world.rows() == []

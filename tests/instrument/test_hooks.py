@@ -1,5 +1,6 @@
 """Hooks and compactions."""
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -108,7 +109,7 @@ def test_a_compaction_tells_its_stage_while_it_lasts_and_its_tokens_at_the_end(w
         "tracekit.compaction.pre_tokens": "180000",
         "tracekit.compaction.post_tokens": "9000",
     }
-    assert row["events"] == '[[1000, "summarize", {}], [1500, "replace", {}]]'
+    assert json.loads(row["events"]) == [[1000, "summarize", {}], [1500, "replace", {}]]
     assert world.span("compaction").name == "tracekit.compaction"
 
 

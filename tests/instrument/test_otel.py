@@ -1,5 +1,6 @@
 """Spans of other libraries: made ours by an adapter, or stored by the conventions that they follow."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -47,7 +48,7 @@ def test_a_span_that_is_adopted_is_enriched_and_ends_as_one(world: "World", fore
     assert (row["key"], row["parent_key"], row["start_ns"], row["end_ns"], row["status"]) == ("req_1", "p", 500, 1_500, "ok")
     assert row["attributes"]["tracekit.opened_as"] == hexadecimal(span)
     assert {one["key"] for one in world.opened("model_request")} == {hexadecimal(span)}
-    assert row["events"] == '[[1000, "message_start", {}], [1500, "message_stop", {}]]'
+    assert json.loads(row["events"]) == [[1000, "message_start", {}], [1500, "message_stop", {}]]
     assert "theirs" not in row["attributes"]
 
 

@@ -1,5 +1,6 @@
 """Tool calls and calls to MCP servers: queued, allowed, run, and given back."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,7 +36,7 @@ def test_a_call_from_the_completion_of_its_block_to_the_return_of_its_result(wor
     ]
     assert schedule["parent_key"] == world.one("model_request")["key"]
     assert (permission["parent_key"], run["parent_key"]) == ("toolu_1", "toolu_1")
-    assert schedule["events"] == '[[1115, "executing", {}], [2115, "completed", {}], [2118, "yielded", {}]]'
+    assert json.loads(schedule["events"]) == [[1115, "executing", {}], [2115, "completed", {}], [2118, "yielded", {}]]
     result = {"tracekit.tool.result_size": "4", "tracekit.tool.result_digest": digest(b"done"), "tracekit.tool.exit_code": "0"}
     assert run["attributes"] == {
         "gen_ai.operation.name": "execute_tool",
@@ -198,7 +199,7 @@ def test_a_connection_goes_through_its_stages_and_each_is_known_at_once(world: "
     assert open_in == [None, "spawn", "initialize", "tools/list"]
     assert (row["key"], row["parent_key"], row["name"], row["status"]) == ("calc@1030", "s", "calc", "ok")
     assert row["attributes"]["tracekit.mcp.status"] == "connected"
-    assert row["events"] == '[[1000, "spawn", {}], [1010, "initialize", {}], [1020, "tools/list", {}]]'
+    assert json.loads(row["events"]) == [[1000, "spawn", {}], [1010, "initialize", {}], [1020, "tools/list", {}]]
 
 
 @pytest.mark.parametrize(("how", "status"), [("failed", "failed"), ("lost", "disconnected")])

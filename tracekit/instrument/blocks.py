@@ -4,19 +4,17 @@ from typing import Final
 
 from tracekit.instrument.endings import Ending
 from tracekit.instrument.handle import Handle, Told
-from tracekit.model import NO_ATTRIBUTES, Boundary, Event, Status, semconv
+from tracekit.instrument.runtime import Moment
+from tracekit.model import Boundary, Status, semconv
 
+_BYTES: Final = semconv.EVENT_BYTES
 _EACH: Final = 4_000
 """Events of one block that are kept one by one; later ones are only counted."""
 
 
-Arrival = tuple[int, str, int]
-"""When an event came, its name, and how much content it brought."""
-
-
-def arrivals(of: list[Arrival]) -> list[Event]:
-    """Arrivals as the moments of a span."""
-    return [Event(at_ns, name, {semconv.EVENT_BYTES: size} if size else NO_ATTRIBUTES) for at_ns, name, size in of]
+def arrival(at_ns: int, event: str, size: int) -> Moment:
+    """The arrival of an event of a stream, with how much content it brought."""
+    return (at_ns, event, {_BYTES: size} if size else {})
 
 
 class Block(Handle):
@@ -40,14 +38,14 @@ class Block(Handle):
         super().__init__(f"stream_event {block_type or index}", key=key, parent=parent, attributes=said)
         self.index = index
         self.size = 0
-        self.arrivals: list[Arrival] = []
+        self.arrivals: list[Moment] = []
         self.uncounted = 0
 
     def arrived(self, at_ns: int, event: str, size: int) -> None:
         """Note an event of the stream. This is the hot path."""
         self.size += size
         if len(self.arrivals) < _EACH:
-            self.arrivals.append((at_ns, event, size))
+            self.arrivals.append((at_ns, event, {_BYTES: size} if size else {}))
         else:
             self.uncounted += 1
 
@@ -62,9 +60,8 @@ class Block(Handle):
     def _part_of(self) -> str | None:
         return self._outer.request or self._outer.around
 
-    def _moments(self) -> tuple[Event, ...]:
-        moments = arrivals(self.arrivals)
+    def _moments(self) -> list[Moment]:
         if self.uncounted:
             last_ns, name, _ = self.arrivals[-1]
-            moments.append(Event(last_ns, name, {semconv.EVENT_COUNT: self.uncounted}))
-        return tuple(moments)
+            self.arrivals.append((last_ns, name, {semconv.EVENT_COUNT: self.uncounted}))
+        return self.arrivals

@@ -12,8 +12,8 @@ from tracekit.instrument.decorate import decorated
 from tracekit.instrument.endings import Ending, is_cancellation, said_by
 from tracekit.instrument.guard import blame
 from tracekit.instrument.place import NOWHERE, Place, foreign_key, fresh
-from tracekit.instrument.runtime import RUNTIME
-from tracekit.model import NO_ATTRIBUTES, Boundary, Event, Status, Value, semconv
+from tracekit.instrument.runtime import RUNTIME, Moment
+from tracekit.model import NO_ATTRIBUTES, Boundary, Status, Value, semconv
 
 _HERE = otel.create_key("tracekit-boundary")
 Told = Value | tuple[str, ...]
@@ -149,8 +149,9 @@ class Handle:
         vars(span)["end"] = end
 
     def _begin(self, span: trace.Span | None, at_ns: int | None) -> None:
+        here = current()
         if self._parent is None:
-            self._parent = current()
+            self._parent = here
         self._outer = self._parent.place if self._parent is not None else RUNTIME.place()
         self._key = self._known_as()
         # What somebody else started was opened under the name that it had then.
@@ -160,7 +161,7 @@ class Handle:
         said = self._identity()
         if span is None:
             said.update(self._to_say)
-            self._span = RUNTIME.tracer().start_span(self._name, self._around(), self.kind, said, start_time=self._start_ns)
+            self._span = RUNTIME.tracer().start_span(self._name, self._around(here), self.kind, said, start_time=self._start_ns)
             self._live = self._span.is_recording()
         elif span.is_recording():
             self._span, self._owned, self._live = span, False, True
@@ -169,10 +170,10 @@ class Handle:
             self._tell()
         self._to_say.clear()
 
-    def _around(self) -> Context | None:
+    def _around(self, here: "Handle | None") -> Context | None:
         """The context of the new span: a parent that was given goes before the one that the code stands in."""
         parent = self._parent
-        if parent is None or not parent.span.get_span_context().is_valid or parent is current():
+        if parent is None or parent is here or not parent.span.get_span_context().is_valid:
             return None
         return trace.set_span_in_context(parent.span)
 
@@ -216,7 +217,7 @@ class Handle:
             self._span.set_attributes(self._to_say)
             self._to_say = {}
         if self._live and RUNTIME.recorder is not None:
-            RUNTIME.recorder.opened(self._span, self._place)
+            RUNTIME.recorder.opened(self._span)
 
     # How it ends ------------------------------------------------------------------------------------------------------
 
@@ -243,7 +244,8 @@ class Handle:
         self._close(ending)
         self.ended_ns = ending.at_ns
         said, ended = ending.said, status or self._status or self._outcome(error)
-        said[semconv.STATUS] = ended.value
+        if ended is not Status.OK:
+            said[semconv.STATUS] = ended.value
         if self.key != self._opened_as:
             said |= {semconv.KEY: self.key, semconv.OPENED_AS: self._opened_as}
         # What was said outright is known better than what the exception says.
@@ -265,9 +267,9 @@ class Handle:
             return Status.OK
         return Status.CANCELLED if is_cancellation(error) else Status.ERROR
 
-    def _moments(self) -> tuple[Event, ...]:
+    def _moments(self) -> list[Moment]:
         """The moments inside it."""
-        return ()
+        return []
 
     def _keep_moments(self) -> None:
         """Leave the moments for the recorder, who sees the span's end."""
@@ -288,8 +290,9 @@ class Handle:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._inside is not None:
-            self._inside.__exit__(kind, error, trace)
+        inside, self._inside = self._inside, None
+        if inside is not None:
+            inside.__exit__(kind, error, trace)
         self.end(error)
 
     async def __aenter__(self) -> Self:

@@ -1,9 +1,11 @@
 """tracekit's parts in OpenTelemetry's SDK: a processor that writes what begins and what ends, an exporter for what ended."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import orjson
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
@@ -13,10 +15,9 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from tracekit.instrument.guard import blame
 from tracekit.instrument.handle import current
 from tracekit.instrument.place import Place
-from tracekit.instrument.record import is_ours, observe
-from tracekit.instrument.runtime import RUNTIME
-from tracekit.model import Event
-from tracekit.spool import Spool, spool_folder
+from tracekit.instrument.record import is_ours, marks, observe, said_by_span
+from tracekit.instrument.runtime import RUNTIME, Moment
+from tracekit.spool import Spool, span_row, spool_folder
 
 SPOOL_NAME: Final = "agent"
 
@@ -24,6 +25,29 @@ SPOOL_NAME: Final = "agent"
 def new_spool() -> Spool:
     """The file that this process writes."""
     return Spool(spool_folder(), SPOOL_NAME)
+
+
+def _lines(span: ReadableSpan, said: Mapping[str, Any], place: Place | None, moments: list[Moment] | None) -> Iterator[bytes]:
+    """What a span tells, as the spool keeps it."""
+    for observation in observe(span, said, place):
+        row = span_row(observation)
+        if observation.end_ns is not None and is_ours(said):
+            inside = sorted([*marks(span), *(moments or ())], key=_time_of) if span.events else moments
+            if inside:
+                row["events"] = orjson.dumps(inside).decode()
+        yield _line(row)
+
+
+def _time_of(moment: Moment) -> int:
+    return moment[0]
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    """A record as JSON: ten times as fast as the standard library, which knows what to do with half of a surrogate pair."""
+    try:
+        return orjson.dumps(row)
+    except TypeError:
+        return json.dumps(row).encode()
 
 
 class SpoolProcessor(SpanProcessor):
@@ -57,17 +81,18 @@ class SpoolProcessor(SpanProcessor):
             blame(error)
 
     def _started(self, span: SdkSpan, parent_context: Context | None) -> None:
-        place = RUNTIME.place()
-        if not is_ours(span):
+        said = said_by_span(span)
+        place = None
+        if not is_ours(said):
             here = current(context=parent_context)
             if here is not None:
                 self._places[span.get_span_context().span_id] = place = here.place
-        self._write(span, place)
+        self._write(span, said, place)
 
-    def opened(self, span: trace.Span, place: Place | None) -> None:
+    def opened(self, span: trace.Span) -> None:
         """Write again what an open span says by now."""
         if not self._is_off and isinstance(span, ReadableSpan):
-            self._write(span, place or RUNTIME.place())
+            self._write(span, said_by_span(span), None)
 
     def on_end(self, span: ReadableSpan) -> None:
         """A span ended."""
@@ -75,14 +100,14 @@ class SpoolProcessor(SpanProcessor):
             return
         try:
             span_id = span.context.span_id if span.context is not None else 0
-            place = self._places.pop(span_id) if span_id in self._places else RUNTIME.place()
-            self._write(span, place, RUNTIME.moments.pop(span_id, ()))
+            place = self._places.pop(span_id) if span_id in self._places else None
+            self._write(span, said_by_span(span), place, RUNTIME.moments.pop(span_id, None))
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
 
-    def _write(self, span: ReadableSpan, place: Place, moments: tuple[Event, ...] = ()) -> None:
-        for observation in observe(span, place, moments):
-            self._spool.write(observation)
+    def _write(self, span: ReadableSpan, said: Mapping[str, Any], place: Place | None, moments: list[Moment] | None = None) -> None:
+        for line in _lines(span, said, place, moments):
+            self._spool.append_line(line)
 
     def shutdown(self) -> None:
         """Write no more."""
@@ -110,8 +135,8 @@ class SpoolExporter(SpanExporter):
         """Write spans; those that are no boundaries are left out."""
         try:
             for span in spans:
-                for observation in observe(span, RUNTIME.place()):
-                    self._spool.write(observation)
+                for line in _lines(span, said_by_span(span), None, None):
+                    self._spool.append_line(line)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
             return SpanExportResult.FAILURE

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tracekit.instrument.place import Place, span_key
-from tracekit.model import Boundary, Event, Source, Span, Status, Value, semconv
+from tracekit.instrument.runtime import RUNTIME, Moment
+from tracekit.model import Boundary, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
 
 if TYPE_CHECKING:
@@ -23,10 +24,18 @@ _FIELDS: Final = frozenset(
         semconv.ALL_INPUT_TOKENS,
         semconv.FIRST_CHUNK_S,
         semconv.CONVERSATION_ID,
+        semconv.EVENT_BYTES,
+        semconv.EVENT_COUNT,
     }
 )
 """Attributes that are a span's fields, or that the store keeps in another form."""
-_OURS: Final = frozenset(value for name, value in vars(semconv).items() if name.isupper()) - {semconv.EVENT_BYTES, semconv.EVENT_COUNT}
+_KEPT: Final = frozenset(value for name, value in vars(semconv).items() if name.isupper()) - _FIELDS
+"""What the store keeps of a span: names of ours, and nothing that another library may have put there."""
+_BOUNDARIES: Final = {boundary.value: boundary for boundary in Boundary}
+# By themselves, since Python 3.11 looks a member of an enum up for longer than all the rest takes.
+_SOURCE: Final = Source.INSTRUMENT.value
+_UNSET: Final = Status.UNSET.value
+_OK: Final = Status.OK.value
 _NAMED_BY: Final = {
     Boundary.TURN: semconv.AGENT_TYPE,
     Boundary.SUBAGENT: semconv.AGENT_TYPE,
@@ -54,59 +63,61 @@ _STATUS: Final = {StatusCode.UNSET: Status.UNSET, StatusCode.OK: Status.OK, Stat
 _CANCELLED: Final = frozenset({"CancelledError", "asyncio.exceptions.CancelledError", "KeyboardInterrupt", "GeneratorExit"})
 
 
-def is_ours(span: "ReadableSpan") -> bool:
-    """Whether the span says which boundary it is."""
-    return semconv.BOUNDARY in (span.attributes or {})
+def said_by_span(span: "ReadableSpan") -> dict[str, Any]:
+    """All attributes of a span. The SDK's own mapping locks and checks at each step through it."""
+    said = span.attributes
+    return {} if said is None else said.copy()  # type: ignore[attr-defined]
 
 
-def observe(span: "ReadableSpan", place: Place, moments: tuple[Event, ...] = ()) -> Iterator[Span]:
+def is_ours(said: Mapping[str, Any]) -> bool:
+    """Whether a span with these attributes says which boundary it is."""
+    return semconv.BOUNDARY in said
+
+
+def observe(span: "ReadableSpan", said: Mapping[str, Any], place: Place | None) -> Iterator[Span]:
     """Say what a span, open or ended, tells of boundaries; nothing, where it is none.
 
     Args:
         span: The span.
-        place: Where it stands, if it does not say so itself.
-        moments: What happened inside it, beside its own events.
+        said: Its attributes.
+        place: Where it stands, if it does not say so itself; None: outside of all.
     """
-    said = span.attributes or {}
     boundary = said.get(semconv.BOUNDARY)
     if boundary is not None:
-        own = _own(span, Boundary(str(boundary)), place, moments)
+        own = _own(span, said, _BOUNDARIES[boundary])
         yield own
         if own.boundary is Boundary.SUBAGENT:
             yield own._replace(boundary=Boundary.TURN, parent_key=own.key, attributes={semconv.TURN_KIND: "agent"})
     else:
-        yield from _foreign(span, place)
+        yield from _foreign(span, said, place or RUNTIME.place())
 
 
-def _own(span: "ReadableSpan", boundary: Boundary, place: Place, moments: tuple[Event, ...]) -> Span:
-    said = span.attributes or {}
-    parent_key = said.get(semconv.PARENT_KEY)
-    attributes = {name: _value(value) for name, value in said.items() if name in _OURS and name not in _FIELDS}
+def _own(span: "ReadableSpan", said: Mapping[str, Any], boundary: Boundary) -> Span:
+    attributes = {name: value if type(value) is str else _value(value) for name, value in said.items() if name in _KEPT}
+    end_ns = span.end_time
+    named_by = _NAMED_BY.get(boundary)
     return Span(
-        Source.INSTRUMENT,
-        str(said.get(semconv.SESSION_ID) or place.session_id),
+        _SOURCE,
+        said[semconv.SESSION_ID],
         boundary,
-        str(said.get(semconv.KEY) or _key_of(span)),
+        said[semconv.KEY],
         span.start_time or 0,
-        span.end_time,
-        name=str(attributes.get(_NAMED_BY.get(boundary, ""), "")),
-        agent_id=_text(said.get(semconv.AGENT_ID)),
-        parent_key=_text(parent_key),
-        status=_status(span),
+        end_ns,
+        name=str(attributes.get(named_by, "")) if named_by is not None else "",
+        agent_id=said.get(semconv.AGENT_ID),
+        parent_key=said.get(semconv.PARENT_KEY),
+        status=_UNSET if end_ns is None else said.get(semconv.STATUS) or _OK,
         attributes=attributes,
-        events=_events(span, moments) if span.end_time is not None else (),
     )
 
 
-def _events(span: "ReadableSpan", moments: tuple[Event, ...]) -> tuple[Event, ...]:
-    """Our marks. An exception's event holds a stack, whose lines are content."""
-    own = [Event(event.timestamp, event.name) for event in span.events if event.name != "exception"]
-    return tuple(sorted((*own, *moments), key=lambda event: event.time_ns)) if own else moments
+def marks(span: "ReadableSpan") -> list[Moment]:
+    """The marks inside a span of ours. An exception's event is none: it holds a stack, whose lines are content."""
+    return [(event.timestamp, event.name, {}) for event in span.events if event.name != "exception"]
 
 
-def _foreign(span: "ReadableSpan", place: Place) -> Iterator[Span]:
+def _foreign(span: "ReadableSpan", said: Mapping[str, Any], place: Place) -> Iterator[Span]:
     """A GenAI or MCP span of another library. Inside a boundary of ours that is the same thing it is not told twice."""
-    said = span.attributes or {}
     boundary = _foreign_boundary(span, said)
     if boundary is None or (boundary is Boundary.MODEL_REQUEST and place.request is not None):
         return
@@ -128,7 +139,7 @@ def _foreign(span: "ReadableSpan", place: Place) -> Iterator[Span]:
         name=str(attributes.get(_NAMED_BY[boundary], "")),
         agent_id=place.agent_id,
         parent_key=(place.tool or place.around) if boundary is Boundary.MCP_CALL else place.request if in_call else place.around,
-        status=_status(span),
+        status=_status(span, said),
         attributes=attributes,
     )
 
@@ -141,7 +152,7 @@ def _foreign_boundary(span: "ReadableSpan", said: Mapping[str, Any]) -> Boundary
 
 
 def _translated(span: "ReadableSpan", said: Mapping[str, Any]) -> dict[str, Value]:
-    found = {name: _value(value) for name, value in said.items() if name in _OURS and name not in _FIELDS}
+    found = {name: _value(value) for name, value in said.items() if name in _KEPT}
     total = said.get(semconv.ALL_INPUT_TOKENS)
     if isinstance(total, int):
         cached = int(found.get(semconv.CACHE_READ_TOKENS, 0)) + int(found.get(semconv.CACHE_WRITE_TOKENS, 0))
@@ -161,11 +172,7 @@ def _key_of(span: "ReadableSpan") -> str:
     return span_key(context.span_id if context is not None else 0)
 
 
-def _status(span: "ReadableSpan") -> Status:
-    said = span.attributes or {}
-    outright = said.get(semconv.STATUS)
-    if outright is not None:
-        return Status(str(outright))
+def _status(span: "ReadableSpan", said: Mapping[str, Any]) -> Status:
     if said.get(semconv.ERROR_TYPE) in _CANCELLED:
         return Status.CANCELLED
     return _STATUS[span.status.status_code]

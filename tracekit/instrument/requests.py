@@ -6,16 +6,16 @@ from typing import Any, Final, Self, TypeVar
 from opentelemetry.trace import SpanKind
 
 from tracekit.instrument.attempts import Attempt, RetryWait
-from tracekit.instrument.blocks import Arrival, Block, arrivals
+from tracekit.instrument.blocks import Block, arrival
 from tracekit.instrument.endings import Ending, is_cancellation
 from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.handle import Handle, Told
 from tracekit.instrument.place import Place
 from tracekit.instrument.reading import read_event
-from tracekit.instrument.runtime import RUNTIME
+from tracekit.instrument.runtime import RUNTIME, Moment
 from tracekit.instrument.streams import AsyncStream, Stream
 from tracekit.instrument.usage import all_input, counted
-from tracekit.model import NO_ATTRIBUTES, Boundary, Event, Status, semconv
+from tracekit.model import NO_ATTRIBUTES, Boundary, Status, semconv
 from tracekit.model.redact import error_text
 from tracekit.model.span import ERROR_EVENT
 
@@ -53,7 +53,7 @@ class ModelRequest(Handle):
         self._attempt: Attempt | None = None
         self._wait: RetryWait | None = None
         self._blocks: dict[int | None, Block] = {}
-        self._arrivals: list[Arrival] = []
+        self._arrivals: list[Moment] = []
         self._first_byte_ns: int | None = None
         self._first_content_ns: int | None = None
         self._last_ns = 0
@@ -172,7 +172,7 @@ class ModelRequest(Handle):
                 del self._blocks[index]
             return
         if len(self._arrivals) < _OTHER_EVENTS:
-            self._arrivals.append((now, kind, size))
+            self._arrivals.append(arrival(now, kind, size))
         self._follow(kind, now)
 
     def _follow(self, kind: str, now: int) -> None:
@@ -352,8 +352,8 @@ class ModelRequest(Handle):
             self._to_say[semconv.CONVERSATION_ID] = self._outer.session_id
         return self._outer._replace(request=self._opened_as)
 
-    def _moments(self) -> tuple[Event, ...]:
-        return tuple(arrivals(self._arrivals))
+    def _moments(self) -> list[Moment]:
+        return self._arrivals
 
     def start(self, *, at_ns: int | None = None) -> Self:
         """Begin. See `Handle.start`."""

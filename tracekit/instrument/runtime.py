@@ -13,10 +13,12 @@ from tracekit.instrument.place import Place
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracekit.model import Event
-
 NAME = "tracekit"
 """Of the tracer."""
+
+
+Moment = tuple[int, str, dict[str, int]]
+"""Something inside a span: when, its name, its numbers. A plain tuple: a stream has thousands."""
 
 
 class Recorder(Protocol):
@@ -27,7 +29,7 @@ class Recorder(Protocol):
         """Where it writes."""
         ...
 
-    def opened(self, span: trace.Span, place: Place | None) -> None:
+    def opened(self, span: trace.Span) -> None:
         """Keep what an open span says so far."""
         ...
 
@@ -46,7 +48,7 @@ class Runtime:
     """
 
     def __init__(self) -> None:
-        self.moments: dict[int, tuple[Event, ...]] = {}
+        self.moments: dict[int, list[Moment]] = {}
         self.reset()
 
     def reset(self) -> None:

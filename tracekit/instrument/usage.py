@@ -15,7 +15,7 @@ _USAGE: Final = (
 
 def field(of: object, name: str) -> Any:
     """A field of a mapping or an object; None where it has none."""
-    if isinstance(of, Mapping):
+    if type(of) is dict or isinstance(of, Mapping):
         return cast("Mapping[str, Any]", of).get(name)
     return getattr(of, name, None)
 
