@@ -35,6 +35,8 @@ COMMANDS: Final = {
     "mark": "tracekit.cli.mark",
     "report": "tracekit.cli.report",
     "export": "tracekit.cli.export",
+    "check": "tracekit.cli.check",
+    "compare": "tracekit.cli.compare",
     "sql": "tracekit.cli.sql",
     "explain": "tracekit.cli.explain",
     "doctor": "tracekit.cli.doctor",
