@@ -99,6 +99,13 @@ def test_a_call_goes_by_the_models_id_of_it(mcp: World) -> None:
     assert said(served(mcp))["gen_ai.tool.call.id"] == "toolu_7"
 
 
+def test_a_server_that_claude_code_started_works_for_its_session(mcp: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "claudes-session")
+    talk(calc(mcp), ask(meta=TOOL_USE_ID, a=1, b=2), mode="legacy")
+    attributes = said(served(mcp))
+    assert (attributes["session.id"], attributes["tracekit.parent_key"]) == ("claudes-session", "toolu_7")
+
+
 @pytest.mark.parametrize("how", ["auto", "legacy", "http"])
 def test_client_and_server_that_are_both_watched_are_one_boundary_as_the_client_saw_it(
     how: str, mcp: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -87,7 +87,7 @@ class Request(McpCall):
             self.end(error, at_ns=at_ns)
 
 
-KNOWN_CALLS: "Final[WeakValueDictionary[str, Handle]]" = WeakValueDictionary()
+KNOWN_CALLS: "WeakValueDictionary[str, Handle]" = WeakValueDictionary()
 """Calls that are under way in this process and whose server's side is in it too, by the model's id of them."""
 
 

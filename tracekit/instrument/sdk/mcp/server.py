@@ -1,5 +1,6 @@
 """The server's side: a middleware, by the SDK's public list of them, that adds to the SDK's span what came of a call."""
 
+import os
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
@@ -8,7 +9,7 @@ from opentelemetry.trace import SpanKind
 
 from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.handle import current
-from tracekit.instrument.place import span_key
+from tracekit.instrument.place import Place, span_key
 from tracekit.instrument.sdk.mcp.requests import BESIDE, KNOWN_CALLS, SCOPE, TOOL_USE_ID, TOOLS_LIST, Request
 from tracekit.instrument.sdk.replacing import Replacements
 from tracekit.model import Boundary, semconv
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from tracekit.instrument.handle import Told
 
+_CLIENTS_SESSION: Final = "CLAUDE_CODE_SESSION_ID"
 _PARENT: Final = "traceparent"
 _PARENT_PARTS: Final = 4
 
@@ -27,6 +29,13 @@ class Incoming(Request):
     """A request that a server answers."""
 
     kind = SpanKind.SERVER
+
+    def _known_as(self) -> str | None:
+        session_id = os.environ.get(_CLIENTS_SESSION)
+        if self._parent is None and session_id:
+            # A server that Claude Code has started works for its session.
+            self._outer = Place(session_id, is_named=True, around=session_id)
+        return super()._known_as()
 
 
 class Watching:
