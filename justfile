@@ -37,3 +37,7 @@ docs:
 # All tests; `just tests -x tests/store` for some.
 tests *arguments:
     python -m pytest {{ arguments }}
+
+# Every notebook, from its first cell to its last.
+notebooks *arguments:
+    python -m pytest -m notebooks tests/notebooks {{ arguments }}
