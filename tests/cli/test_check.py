@@ -15,7 +15,7 @@ from tracekit.store import Batch, LedgerEntry, open_store
 from tracekit.testing import request, tool, turn
 
 
-def _fill(path: Path, spans: list[Span]) -> None:
+def fill(path: Path, spans: list[Span]) -> None:
     segment = path.with_suffix(".jsonl")
     segment.write_bytes(b"".join(span_line(one, 1) for one in spans))
     with open_store(str(path), write=True) as opened:
@@ -29,7 +29,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     vague: dict[str, Any] = {"source": Source.TRANSCRIPT}
     call = tool(at(4), at(4), at(14), start_slack_ns=10 * SECOND, **vague)
     little = [turn(at(0), at(20), **vague), request(at(1), at(10), **vague), *call]
-    _fill(
+    fill(
         tmp_path / "store.duckdb",
         [
             *session("failed"),
@@ -86,7 +86,7 @@ def test_gates_of_the_project_hold_for_all_who_work_in_it(place: Path, monkeypat
 
 def test_limits_of_the_project_decide_what_is_stuck(place: Path) -> None:
     open_one = [turn(at(0), None), request(at(1), at(2)), *tool(at(2), at(2), None)]
-    _fill(place / "open.duckdb", open_one)
+    fill(place / "open.duckdb", open_one)
     arguments = ["check", "--store", str(place / "open.duckdb"), "--fail-on", "stuck"]
     (place / "tracekit.toml").write_text("[stuck]\ntool = 1\nbash_timeout = 1\ngone = 1e9\n".replace("1e9", "1000000000"))
     assert run(arguments) == 1
@@ -122,7 +122,7 @@ def test_a_check_of_nothing_is_an_error(place: Path, capsys: pytest.CaptureFixtu
     assert "tracekit explain no-gates" in capsys.readouterr().err
     assert run(["check", "--fail-on", "stuck", "--project", "nowhere"]) == 2
     assert "tracekit explain nothing-to-check" in capsys.readouterr().err
-    _fill(place / "empty.duckdb", [])
+    fill(place / "empty.duckdb", [])
     assert run(["check", "--fail-on", "stuck", "--store", str(place / "empty.duckdb")]) == 2
 
 
