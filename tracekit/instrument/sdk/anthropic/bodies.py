@@ -33,9 +33,10 @@ class SyncBody(_Watched, httpx2.SyncByteStream):
     """A body that is read in place."""
 
     def __iter__(self) -> Iterator[bytes]:
+        received = self._following.received
         try:
             for chunk in self._body:
-                self._following.received(len(chunk))
+                received(chunk)
                 yield chunk
         except BaseException as error:
             self._following.broke(error)
@@ -55,7 +56,7 @@ class AsyncBody(_Watched, httpx2.AsyncByteStream):
         chunks: AsyncIterator[bytes] = aiter(self._body)
         try:
             async for chunk in chunks:
-                self._following.received(len(chunk))
+                self._following.received(chunk)
                 yield chunk
         except BaseException as error:
             self._following.broke(error)
@@ -93,8 +94,9 @@ class Decoder:
 
     def iter_bytes(self, iterator: Iterator[bytes]) -> Iterator["ServerSentEvent"]:
         """Decode chunks."""
+        take = self._event
         for event in self._decoder.iter_bytes(iterator):
-            self._event(event.event, event.data)
+            take(event.event, event.data)
             yield event
 
     async def aiter_bytes(self, iterator: AsyncIterator[bytes]) -> AsyncIterator["ServerSentEvent"]:

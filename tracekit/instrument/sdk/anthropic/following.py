@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 
-from tracekit.instrument.guard import guarded
+from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.reading import read_event
 from tracekit.instrument.runtime import RUNTIME
 from tracekit.instrument.sdk.anthropic.errors import said_by_error
@@ -13,6 +13,7 @@ from tracekit.model import Status, semconv
 if TYPE_CHECKING:
     from tracekit.instrument.requests import ModelRequest
 
+_loads: Final = orjson.loads
 _DELTA: Final = "content_block_delta"
 _LAST: Final = frozenset({"message_stop", "error"})
 """Events after which nothing follows, whatever becomes of the connection."""
@@ -39,13 +40,15 @@ class Following:
         self._is_given = False
         self._is_over = False
 
-    @guarded
-    def received(self, size: int) -> None:
-        """So many bytes came."""
-        self._now_ns = self._clock()
-        if self._size == 0:
-            self._request.first_byte(at_ns=self._now_ns)
-        self._size += size
+    def received(self, chunk: bytes) -> None:
+        """A chunk came. As `event`, this is passed a thousand times in a response."""
+        try:
+            self._now_ns = self._clock()
+            if self._size == 0:
+                self._request.first_byte(at_ns=self._now_ns)
+            self._size += len(chunk)
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+            blame(error)
 
     def dismissed(self) -> None:
         """Another attempt is made: this answer is not what the request ends with."""
@@ -61,23 +64,30 @@ class Following:
         """The SDK reads it as a stream of events."""
         self._is_decoded = True
 
-    @guarded
     def event(self, name: str | None, data: str) -> None:
         """The SDK found an event in what came."""
-        self._is_begun = True
-        if name == _DELTA:
-            # Nearly all events are deltas, and of these nothing is wanted but their length.
-            said = orjson.loads(data)
+        try:
+            if name != _DELTA or not self._take_delta(data):
+                self._read(name, data)
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+            blame(error)
+
+    def _take_delta(self, data: str) -> bool:
+        """Nearly all events are deltas, and of these nothing is wanted but their length; gives whether it was one that goes this way."""
+        try:
+            said = _loads(data)
             delta = said["delta"]
-            content = _CONTENT.get(delta["type"])
-            if content is not None:
-                self._request.event(_DELTA, said["index"], len(delta[content]), at_ns=self._now_ns)
-                return
-        self._read(name, data)
+            size = len(delta[_CONTENT[delta["type"]]])
+            index: int = said["index"]
+        except (orjson.JSONDecodeError, LookupError, TypeError):
+            return False
+        self._request.event(_DELTA, index, size, at_ns=self._now_ns)
+        return True
 
     def _read(self, name: str | None, data: str) -> None:
+        self._is_begun = True
         try:
-            said: Any = orjson.loads(data)
+            said: Any = _loads(data)
         except orjson.JSONDecodeError:
             said = None
         event = cast("dict[str, object]", said) if isinstance(said, dict) else {"type": name}
