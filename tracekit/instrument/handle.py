@@ -318,9 +318,9 @@ class _Inside:
     def __enter__(self) -> Handle:
         try:
             self._outer = otel.get_current()
-            here = otel.set_value(_HERE, self, self._outer)
-            if self._handle.span.get_span_context().is_valid:
-                here = trace.set_span_in_context(self._handle.span, here)
+            here, span = otel.set_value(_HERE, self, self._outer), self._handle.span
+            if span is not trace.INVALID_SPAN:
+                here = trace.set_span_in_context(span, here)
             self._here = here
             otel.attach(here)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)

@@ -1,7 +1,7 @@
 """tracekit's parts in OpenTelemetry's SDK: a processor that writes what begins and what ends, an exporter for what ended."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from tracekit.instrument.guard import blame
 from tracekit.instrument.handle import current
 from tracekit.instrument.place import Place
-from tracekit.instrument.record import is_ours, marks, observe, said_by_span
+from tracekit.instrument.record import is_ours, marks, rows, said_by_span
 from tracekit.instrument.runtime import RUNTIME, Moment
-from tracekit.spool import Spool, span_row, spool_folder
+from tracekit.spool import Spool, spool_folder
 
 SPOOL_NAME: Final = "agent"
 
@@ -27,15 +27,14 @@ def new_spool() -> Spool:
     return Spool(spool_folder(), SPOOL_NAME)
 
 
-def _lines(span: ReadableSpan, said: Mapping[str, Any], place: Place | None, moments: list[Moment] | None) -> Iterator[bytes]:
-    """What a span tells, as the spool keeps it."""
-    for observation in observe(span, said, place):
-        row = span_row(observation)
-        if observation.end_ns is not None and is_ours(said):
+def _write(spool: Spool, span: ReadableSpan, said: Mapping[str, Any], place: Place | None, moments: list[Moment] | None) -> None:
+    """Keep what a span tells, whose attributes these are, with what happened inside it."""
+    for row in rows(span, said, place):
+        if row["end_ns"] is not None and is_ours(said):
             inside = sorted([*marks(span), *(moments or ())], key=_time_of) if span.events else moments
             if inside:
                 row["events"] = orjson.dumps(inside).decode()
-        yield _line(row)
+        spool.append_line(_line(row))
 
 
 def _time_of(moment: Moment) -> int:
@@ -87,12 +86,12 @@ class SpoolProcessor(SpanProcessor):
             here = current(context=parent_context)
             if here is not None:
                 self._places[span.get_span_context().span_id] = place = here.place
-        self._write(span, said, place)
+        _write(self._spool, span, said, place, None)
 
     def opened(self, span: trace.Span) -> None:
         """Write again what an open span says by now."""
         if not self._is_off and isinstance(span, ReadableSpan):
-            self._write(span, said_by_span(span), None)
+            _write(self._spool, span, said_by_span(span), None, None)
 
     def on_end(self, span: ReadableSpan) -> None:
         """A span ended."""
@@ -101,13 +100,9 @@ class SpoolProcessor(SpanProcessor):
         try:
             span_id = span.context.span_id if span.context is not None else 0
             place = self._places.pop(span_id) if span_id in self._places else None
-            self._write(span, said_by_span(span), place, RUNTIME.moments.pop(span_id, None))
+            _write(self._spool, span, said_by_span(span), place, RUNTIME.moments.pop(span_id, None))
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
-
-    def _write(self, span: ReadableSpan, said: Mapping[str, Any], place: Place | None, moments: list[Moment] | None = None) -> None:
-        for line in _lines(span, said, place, moments):
-            self._spool.append_line(line)
 
     def shutdown(self) -> None:
         """Write no more."""
@@ -135,8 +130,7 @@ class SpoolExporter(SpanExporter):
         """Write spans; those that are no boundaries are left out."""
         try:
             for span in spans:
-                for line in _lines(span, said_by_span(span), None, None):
-                    self._spool.append_line(line)
+                _write(self._spool, span, said_by_span(span), None, None)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
             return SpanExportResult.FAILURE

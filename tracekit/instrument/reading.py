@@ -4,8 +4,10 @@ from typing import Final, Protocol
 
 from tracekit.instrument.usage import field
 
-_CONTENT: Final = ("text", "partial_json", "thinking", "signature", "data")
-"""Fields of a delta, or of a block's start, that are content."""
+_DELTAS: Final = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
+"""Field of each kind of delta that is content."""
+_CONTENT: Final = ("text", "thinking", "data")
+"""Fields of a block's start that are content."""
 
 
 class Request(Protocol):
@@ -48,7 +50,9 @@ def read_event(request: Request, event: object, *, at_ns: int | None = None) -> 
         return
     index = field(event, "index")
     if kind == "content_block_delta":
-        request.event(kind, index, _size(field(event, "delta")), at_ns=at_ns)
+        delta = field(event, "delta")
+        content = _DELTAS.get(field(delta, "type"))
+        request.event(kind, index, len(field(delta, content) or "") if content is not None else 0, at_ns=at_ns)
     elif kind == "content_block_start":
         block = field(event, "content_block")
         call, tool, of = field(block, "id") or "", field(block, "name") or "", field(block, "type") or ""
@@ -70,4 +74,5 @@ def _tell_message(request: Request, kind: str, event: object) -> None:
 
 
 def _size(part: object) -> int:
+    """Characters of content that a block begins with."""
     return sum(len(value) for name in _CONTENT if isinstance(value := field(part, name), str))

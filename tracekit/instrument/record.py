@@ -1,6 +1,6 @@
 """OpenTelemetry spans as observations: our own, those that an adapter made ours, and GenAI and MCP spans of other libraries."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import SpanKind, StatusCode
@@ -9,6 +9,7 @@ from tracekit.instrument.place import Place, span_key
 from tracekit.instrument.runtime import RUNTIME, Moment
 from tracekit.model import Boundary, Source, Span, Status, Value, semconv
 from tracekit.model.redact import error_text
+from tracekit.spool import as_text, span_row
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -31,11 +32,13 @@ _FIELDS: Final = frozenset(
 """Attributes that are a span's fields, or that the store keeps in another form."""
 _KEPT: Final = frozenset(value for name, value in vars(semconv).items() if name.isupper()) - _FIELDS
 """What the store keeps of a span: names of ours, and nothing that another library may have put there."""
-_BOUNDARIES: Final = {boundary.value: boundary for boundary in Boundary}
 # By themselves, since Python 3.11 looks a member of an enum up for longer than all the rest takes.
 _SOURCE: Final = Source.INSTRUMENT.value
 _UNSET: Final = Status.UNSET.value
 _OK: Final = Status.OK.value
+_SUBAGENT: Final = Boundary.SUBAGENT.value
+_TASK: Final = {"boundary": Boundary.TURN.value, "attributes": {semconv.TURN_KIND: "agent"}}
+"""A sub-agent is the turn of its task too."""
 _NAMED_BY: Final = {
     Boundary.TURN: semconv.AGENT_TYPE,
     Boundary.SUBAGENT: semconv.AGENT_TYPE,
@@ -74,41 +77,39 @@ def is_ours(said: Mapping[str, Any]) -> bool:
     return semconv.BOUNDARY in said
 
 
-def observe(span: "ReadableSpan", said: Mapping[str, Any], place: Place | None) -> Iterator[Span]:
-    """Say what a span, open or ended, tells of boundaries; nothing, where it is none.
+def rows(span: "ReadableSpan", said: Mapping[str, Any], place: Place | None) -> list[dict[str, Any]]:
+    """Say what a span, open or ended, tells of boundaries, as the spool keeps it; nothing, where it is none.
 
     Args:
         span: The span.
         said: Its attributes.
         place: Where it stands, if it does not say so itself; None: outside of all.
     """
-    boundary = said.get(semconv.BOUNDARY)
-    if boundary is not None:
-        own = _own(span, said, _BOUNDARIES[boundary])
-        yield own
-        if own.boundary is Boundary.SUBAGENT:
-            yield own._replace(boundary=Boundary.TURN, parent_key=own.key, attributes={semconv.TURN_KIND: "agent"})
-    else:
-        yield from _foreign(span, said, place or RUNTIME.place())
+    if semconv.BOUNDARY in said:
+        own = _own(span, said)
+        return [own] if said[semconv.BOUNDARY] != _SUBAGENT else [own, own | _TASK | {"parent_key": own["key"]}]
+    foreign = _foreign(span, said, place or RUNTIME.place())
+    return [] if foreign is None else [span_row(foreign)]
 
 
-def _own(span: "ReadableSpan", said: Mapping[str, Any], boundary: Boundary) -> Span:
-    attributes = {name: value if type(value) is str else _value(value) for name, value in said.items() if name in _KEPT}
-    end_ns = span.end_time
-    named_by = _NAMED_BY.get(boundary)
-    return Span(
-        _SOURCE,
-        said[semconv.SESSION_ID],
-        boundary,
-        said[semconv.KEY],
-        span.start_time or 0,
-        end_ns,
-        name=str(attributes.get(named_by, "")) if named_by is not None else "",
-        agent_id=said.get(semconv.AGENT_ID),
-        parent_key=said.get(semconv.PARENT_KEY),
-        status=_UNSET if end_ns is None else said.get(semconv.STATUS) or _OK,
-        attributes=attributes,
-    )
+def _own(span: "ReadableSpan", said: Mapping[str, Any]) -> dict[str, Any]:
+    """A span of ours, which is in the agent's way: without a `Span` in between, and in the form of `span_row`."""
+    boundary, end_ns = said[semconv.BOUNDARY], span.end_time
+    return {
+        "source": _SOURCE,
+        "session_id": said[semconv.SESSION_ID],
+        "agent_id": said.get(semconv.AGENT_ID),
+        "boundary": boundary,
+        "key": said[semconv.KEY],
+        "parent_key": said.get(semconv.PARENT_KEY),
+        "name": said.get(_NAMED_BY.get(boundary, ""), ""),
+        "start_ns": span.start_time,
+        "start_slack_ns": 0,
+        "end_ns": end_ns,
+        "end_slack_ns": 0,
+        "status": _UNSET if end_ns is None else said.get(semconv.STATUS, _OK),
+        "attributes": {name: value if type(value) is str else _as_text(value) for name, value in said.items() if name in _KEPT},
+    }
 
 
 def marks(span: "ReadableSpan") -> list[Moment]:
@@ -116,21 +117,21 @@ def marks(span: "ReadableSpan") -> list[Moment]:
     return [(event.timestamp, event.name, {}) for event in span.events if event.name != "exception"]
 
 
-def _foreign(span: "ReadableSpan", said: Mapping[str, Any], place: Place) -> Iterator[Span]:
+def _foreign(span: "ReadableSpan", said: Mapping[str, Any], place: Place) -> Span | None:
     """A GenAI or MCP span of another library. Inside a boundary of ours that is the same thing it is not told twice."""
     boundary = _foreign_boundary(span, said)
     if boundary is None or (boundary is Boundary.MODEL_REQUEST and place.request is not None):
-        return
-    in_call = boundary in {Boundary.TOOL_EXECUTION, Boundary.MCP_CALL}
+        return None
     if boundary is Boundary.TOOL_EXECUTION and place.tool is not None:
-        return
+        return None
+    in_call = boundary in {Boundary.TOOL_EXECUTION, Boundary.MCP_CALL}
     known = _text(said.get(semconv.TOOL_CALL_ID)) or place.tool if in_call else _text(said.get(semconv.RESPONSE_ID))
     opened_as = _key_of(span)
     attributes = _translated(span, said)
     if known is not None and span.end_time is not None:
         attributes[semconv.OPENED_AS] = opened_as
-    yield Span(
-        Source.INSTRUMENT,
+    return Span(
+        _SOURCE,
         _text(said.get(semconv.SESSION_ID)) or place.session_id,
         boundary,
         opened_as if known is None or span.end_time is None else known,
@@ -185,3 +186,7 @@ def _text(value: object) -> str | None:
 def _value(value: Any) -> Value:
     """A list, as of the finish reasons, as one text."""
     return value if isinstance(value, str | int | float) else ",".join(str(item) for item in value)
+
+
+def _as_text(value: Any) -> str:
+    return str(value) if type(value) is int else as_text(_value(value))

@@ -1,7 +1,7 @@
 """A model request: its attempts, its stream, and what its response was."""
 
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 from opentelemetry.trace import SpanKind
 
@@ -304,19 +304,16 @@ class ModelRequest(Handle):
             self._cut = ""
         elif self._is_messages and not self._cut:
             self._cut = _CUT_BY_CLIENT if error is not None and is_cancellation(error) else _CUT_BY_SERVER
-        status = self._outcome(error)
         for block in self._blocks.values():
-            block.cut(self._cut or "true", status, end_ns)
-        self._end_attempt(error, end_ns)
+            block.cut(self._cut or "true", self._outcome(error), end_ns)
+        if self._attempt is not None:
+            self._end_attempt(self._attempt, error, end_ns)
         if self._wait is not None:
             self._wait.end(error, at_ns=end_ns)
         ending.said |= self._arrived() | self._said_of_response()
 
-    def _end_attempt(self, error: BaseException | None, end_ns: int) -> None:
+    def _end_attempt(self, attempt: Attempt, error: BaseException | None, end_ns: int) -> None:
         """An answer that broke off later was an answer: its attempt went well."""
-        attempt = self._attempt
-        if attempt is None:
-            return
         if not self.is_named and self._outcome(error) is Status.ERROR:
             # Nobody else knows it: what it is called by is the attempt that it ended with.
             self.named(attempt.key)
@@ -354,11 +351,6 @@ class ModelRequest(Handle):
 
     def _moments(self) -> list[Moment]:
         return self._arrivals
-
-    def start(self, *, at_ns: int | None = None) -> Self:
-        """Begin. See `Handle.start`."""
-        self._now = RUNTIME.clock
-        return super().start(at_ns=at_ns)
 
 
 def model_request(

@@ -12,12 +12,18 @@ _USAGE: Final = (
     ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
 )
 
+_NOTHING: Final = object()
+
 
 def field(of: object, name: str) -> Any:
     """A field of a mapping or an object; None where it has none."""
-    if type(of) is dict or isinstance(of, Mapping):
-        return cast("Mapping[str, Any]", of).get(name)
-    return getattr(of, name, None)
+    if type(of) is dict:
+        return cast("dict[str, Any]", of).get(name)
+    # Whether an object is a mapping takes longer to find out than all the rest.
+    found = getattr(of, name, _NOTHING)
+    if found is not _NOTHING:
+        return found
+    return cast("Mapping[str, Any]", of).get(name) if isinstance(of, Mapping) else None
 
 
 def counted(usage: object) -> dict[str, int]:
