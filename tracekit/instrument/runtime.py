@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 from opentelemetry import trace
@@ -55,7 +55,7 @@ class Runtime:
         """Be as a process that was never instrumented."""
         self.clock: Callable[[], int] = time.time_ns
         self.content = False
-        self.issued = Issued()
+        self.issued: Issued[Any] = Issued()
         self.recorder: Recorder | None = None
         self.provider: trace.TracerProvider | None = None
         self.on_provider: Callable[[trace.TracerProvider], trace.TracerProvider] = _as_it_is
