@@ -332,6 +332,22 @@ def test_a_session_that_the_server_forgot_is_lost(mcp: World) -> None:
     assert (lost["status"], lost["attributes"]["tracekit.mcp.status"]) == ("error", "disconnected")
 
 
+# Content
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_arguments_and_results_are_kept_only_where_content_is_asked_for(content: bool, bare: World) -> None:  # noqa: FBT001
+    bare.instrument(content=content)
+    McpInstrumentor().instrument()
+    try:
+        talk(STDIO, lambda client: client.call_tool("slow", {"seconds": 0, "note": "the plans"}))
+    finally:
+        McpInstrumentor().uninstrument()
+    row = bare.one("mcp_call")
+    assert ("tracekit.content" in row["attributes"]) is content
+    assert ("the plans" in str(row)) is False or content
+
+
 # Harm
 
 
@@ -348,12 +364,12 @@ def test_what_the_agents_code_gets_is_the_same(mcp: World, monkeypatch: pytest.M
     McpInstrumentor().instrument()
     assert watched == plain
     monkeypatch.setenv("TRACEKIT_STRICT", "0")
-    monkeypatch.setattr("tracekit.instrument.sdk.mcp.client.Request", Broken)
+    monkeypatch.setattr("tracekit.instrument.sdk.mcp.outgoing.Request", Broken)
     assert talk(calc(mcp), add) == plain
 
 
 def test_an_error_of_ours_is_raised_under_pytest(mcp: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracekit.instrument.sdk.mcp.client.Request", Broken)
+    monkeypatch.setattr("tracekit.instrument.sdk.mcp.outgoing.Request", Broken)
     with pytest.raises(ExceptionGroup) as caught:
         talk(calc(mcp), add)
     assert "of ours" in str(cause_of(caught.value))

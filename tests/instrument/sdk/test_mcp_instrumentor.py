@@ -73,9 +73,13 @@ def test_a_wrapper_of_somebody_elses_over_ours_stays_and_ours_only_passes_on(wor
 
     monkeypatch.setattr(Client, "__aenter__", theirs)
     McpInstrumentor().uninstrument()
-    assert vars(Client)["__aenter__"] is theirs
+    assert own_of(Client)["__aenter__"] is theirs
     talk(calc(world), lambda client: client.call_tool("add", {"a": 1, "b": 2}))
     assert world.rows() == []
+    McpInstrumentor().instrument()
+    talk(calc(world), lambda client: client.call_tool("add", {"a": 1, "b": 2}))
+    assert len(world.closed("mcp_connection")) == 3
+    McpInstrumentor().uninstrument()
 
 
 @pytest.mark.usefixtures("world")

@@ -113,9 +113,9 @@ class Seams:
         """Wrap them."""
         replace = self._replacements.replace
         replace(self._own, "connect", lambda original: _connect(original, self._replacements))
-        replace(self._own, "write", _write)
-        replace(self._own, "read_messages", _read_messages)
-        replace(self._own, "close", _close)
+        replace(self._own, "write", lambda original: _write(original, self._replacements))
+        replace(self._own, "read_messages", lambda original: _read_messages(original, self._replacements))
+        replace(self._own, "close", lambda original: _close(original, self._replacements))
         replace(self._client, "__init__", self._making_client)
         replace(self._one_shot, "process_query", self._processing_query)
         replace(self._query, "_send_control_request", lambda original: _send_control_request(original, self._replacements))
@@ -155,23 +155,30 @@ def _connect(original: Function, replacements: Replacements) -> Function:
     return connect
 
 
-def _write(original: Function) -> Function:
+def _write(original: Function, replacements: Replacements) -> Function:
     async def write(self: Any, data: str) -> None:
-        await writing(self, data, lambda data: original(self, data))
+        if replacements.active:
+            await writing(self, data, lambda data: original(self, data))
+        else:
+            await original(self, data)
 
     return write
 
 
-def _read_messages(original: Function) -> Function:
+def _read_messages(original: Function, replacements: Replacements) -> Function:
     def read_messages(self: Any) -> AsyncIterator[dict[str, Any]]:
-        return reading(self, original(self))
+        messages: AsyncIterator[dict[str, Any]] = original(self)
+        return reading(self, messages) if replacements.active else messages
 
     return read_messages
 
 
-def _close(original: Function) -> Function:
+def _close(original: Function, replacements: Replacements) -> Function:
     async def close(self: Any) -> None:
-        await closing(self, lambda: original(self))
+        if replacements.active:
+            await closing(self, lambda: original(self))
+        else:
+            await original(self)
 
     return close
 

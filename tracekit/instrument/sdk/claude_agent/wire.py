@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from tracekit.instrument.guard import blame, guarded
@@ -92,7 +93,8 @@ class Wire:
         finally:
             self._stopped(broke)
             if (close := getattr(messages, "aclose", None)) is not None:
-                await close()
+                with suppress(Exception):  # without us it would be closed by nobody who listens
+                    await close()
 
     def _read(self, message: Object) -> Handle | None:
         try:
