@@ -50,6 +50,7 @@ def command(client: Path, scenario: Scenario, home: DemoHome) -> list[str]:
         "--allowedTools",
         scenario.tools,
         *home.options,
+        *scenario.options,
     ]
 
 

@@ -72,6 +72,8 @@ class Scenario:
     hooks: bool = False
     mcp: Literal["none", "works", "unreachable"] = "none"
     environment: Mapping[str, str] = field(default_factory=dict[str, Any])
+    options: tuple[str, ...] = ()
+    """What the client is told on its command line besides."""
     killed_after: float | None = None
     """Kill the client this long after the last answer began."""
     interrupted_after: float | None = None

@@ -11,7 +11,7 @@ from tracekit.model import Boundary, Source, Span, semconv
 from tracekit.testing import memory_store, request, span, tool, turn
 
 SECOND = 1_000_000_000
-NOW = 10 * SECOND
+NOW = 11 * SECOND
 BY_TRANSCRIPT: dict[str, Any] = {"source": Source.TRANSCRIPT}
 BY_GATEWAY: dict[str, Any] = {"source": Source.GATEWAY}
 BY_HOOKS: dict[str, Any] = {"source": Source.HOOKS}
@@ -160,7 +160,7 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
         [Wait("tool past its timeout", "tool_execution", "certain", 30)],
     ),
     "a tool within its own timeout": (
-        [waits(), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: 6 * SECOND})],
+        [waits(), open_call(Boundary.TOOL_EXECUTION, attributes={semconv.TOOL_TIMEOUT_NS: 7 * SECOND})],
         [Wait("tool", "tool_execution", "certain", 30)],
     ),
     # Others
@@ -212,7 +212,7 @@ def test_a_stream_says_how_long_it_has_been_quiet_and_whether_its_server_lives()
     said = {semconv.LAST_EVENT_NS: 2 * SECOND, semconv.LAST_PING_NS: 9 * SECOND}
     with memory_store([waits(), streaming(**said)]) as store:
         (soon,), (late,) = (stuck(store, as_of_ns=now) for now in (NOW, 90 * SECOND))
-    assert (soon.quiet_ns, late.quiet_ns) == (8 * SECOND, 88 * SECOND)
+    assert (soon.quiet_ns, late.quiet_ns) == (9 * SECOND, 88 * SECOND)
     assert ("pings" in soon.because, "pings" in late.because) == (True, False)
 
 
@@ -225,7 +225,7 @@ def test_an_attempt_whose_response_has_begun_is_told_as_the_request_that_it_is_p
 def test_the_newest_record_of_an_open_stream_counts() -> None:
     with memory_store([waits()], [streaming(**{semconv.LAST_EVENT_NS: at * SECOND})._replace(position=at) for at in (1, 2, 3)]) as store:
         (one,) = stuck(store, as_of_ns=NOW)
-    assert one.quiet_ns == 7 * SECOND
+    assert one.quiet_ns == 8 * SECOND
 
 
 def test_agents_are_told_apart(found: dict[str, list[Stuck]]) -> None:

@@ -236,7 +236,7 @@ class World:
         """What is in a store that only these wrote to, under a session id of its own."""
         for span in self.spans:
             if span.source in witnesses:
-                yield _moved(self._with_last(span), session)
+                yield moved(self._with_last(span), session)
 
     def _with_last(self, span: Span) -> Span:
         if span.boundary != Boundary.TURN or span.end_ns is not None or span.source == Source.HOOKS:
@@ -244,18 +244,18 @@ class World:
         return span._replace(attributes={**span.attributes, semconv.LAST_SEEN_NS: max(at(self.last), span.start_ns)})
 
 
-def _moved(span: Span, session: str) -> Span:
+def moved(span: Span, session: str) -> Span:
     """Keys are identities of the world: equal ones in two sessions would be copies."""
 
-    def moved(key: str) -> str:
+    def renamed(key: str) -> str:
         return f"{key} in {session}"
 
-    named = {name: moved(str(value)) if name in _NAMED_IN else value for name, value in span.attributes.items()}
+    named = {name: renamed(str(value)) if name in _NAMED_IN else value for name, value in span.attributes.items()}
     agent = span.agent_id
     return span._replace(
         session_id=session,
-        key=span.key if span.boundary == Boundary.SUBAGENT else moved(span.key),
-        parent_key=None if span.parent_key is None else moved(span.parent_key),
+        key=span.key if span.boundary == Boundary.SUBAGENT else renamed(span.key),
+        parent_key=None if span.parent_key is None else renamed(span.parent_key),
         agent_id=agent,
         attributes=named,
     )

@@ -5,7 +5,8 @@
 -- session_id, agent_id
 -- turn_key, turn_start_ns, turn_end_ns, turn_name, turn_attributes, turn_witnesses   its last turn, if anybody tells of turns
 -- turn_closed_by         witnesses that saw it end, separated by commas
--- agent_start_ns, agent_end_ns, agent_parent, agent_witnesses   of a sub-agent: its own boundary, and the call that started it
+-- agent_start_ns, agent_end_ns, agent_parent   of a sub-agent: its own boundary, and the call that started it
+-- agent_apart            1: that call returned at once, and the agent went on by itself
 -- request_key, request_start_ns, request_end_ns, request_status, request_attributes, request_witnesses   the last request or attempt
 -- call_end_ns            when the last call that is over ended
 -- gateway_attempts       attempts of this turn that passed a gateway
@@ -105,7 +106,11 @@ SELECT
     own.start_ns AS agent_start_ns,
     own.end_ns AS agent_end_ns,
     COALESCE(own.attributes['tracekit.agent.parent_tool'], own.parent_key, turns.attributes['tracekit.agent.parent_tool']) AS agent_parent,
-    own.witnesses AS agent_witnesses,
+    CASE
+        WHEN started.attributes['tracekit.tool.background'] = 'true' THEN 1
+        WHEN started.end_ns IS NOT NULL AND own.end_ns IS NULL AND own.witnesses LIKE '%transcript%' THEN 1
+        ELSE 0
+    END AS agent_apart,
     requests.key AS request_key,
     requests.start_ns AS request_start_ns,
     requests.end_ns AS request_end_ns,
@@ -127,6 +132,9 @@ LEFT JOIN streams ON streams.session_id = agents.session_id
 LEFT JOIN turns ON turns.session_id = agents.session_id AND COALESCE(turns.agent_id, '') = agents.agent AND turns.n = 1
 LEFT JOIN closed ON closed.session_id = turns.session_id AND closed.key = turns.key
 LEFT JOIN mine AS own ON own.session_id = agents.session_id AND own.boundary = 'subagent' AND own.key = agents.agent
+LEFT JOIN mine AS started
+  ON started.session_id = agents.session_id AND started.boundary = 'tool_schedule'
+ AND started.key = COALESCE(own.attributes['tracekit.agent.parent_tool'], own.parent_key, turns.attributes['tracekit.agent.parent_tool'])
 LEFT JOIN requests ON requests.session_id = agents.session_id AND COALESCE(requests.agent_id, '') = agents.agent AND requests.n = 1
 LEFT JOIN watched ON watched.session_id = agents.session_id AND watched.agent = agents.agent
 WHERE $every = 1 OR turns.key IS NULL OR turns.end_ns IS NULL OR agents.open_things > 0

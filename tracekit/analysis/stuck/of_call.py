@@ -33,8 +33,7 @@ def suspect(call: Call, scene: Scene) -> Suspicion:
     found = Suspicion([Verdict.PERMISSION, Verdict.HOOK, _own(call), Verdict.CLIENT], why=[f"the call of {call.tool} has no result"])
     found.decided_by |= call.schedule.witnesses
     for look in (_hooks, _server, _agent, _execution, _permission):
-        look(found, call, scene)
-        if found.is_proven:
+        if look(found, call, scene) or found.is_proven:
             return found
     _processes(found, call, scene)
     if not found.is_proven:
@@ -78,15 +77,19 @@ def server_of(call: Call) -> str | None:
 # Who saw it --------------------------------------------------------------------------------------------------------------
 
 
-def _hooks(found: Suspicion, call: Call, scene: Scene) -> None:
+# Each gives True where nothing else can tell more.
+
+
+def _hooks(found: Suspicion, call: Call, scene: Scene) -> bool:
     execution = call.part(Boundary.TOOL_EXECUTION)
     ran_ns = execution.start_ns if execution is not None and execution.seen_by(*_RUN_BY) else None
     for run in hooks_of(call, scene):
         if ran_ns is None or run.since_ns >= ran_ns:
             found.prove(Verdict.HOOK, f"{run.name} began and has not answered", run.witnesses)
+    return found.is_proven
 
 
-def _server(found: Suspicion, call: Call, scene: Scene) -> None:
+def _server(found: Suspicion, call: Call, scene: Scene) -> bool:
     part, server = call.part(Boundary.MCP_CALL), server_of(call)
     if part is not None and part.seen_by(*_AT_THE_SERVER):
         if part.is_open(scene.now_ns):
@@ -97,11 +100,12 @@ def _server(found: Suspicion, call: Call, scene: Scene) -> None:
         elif part.end_source in _AT_THE_SERVER:
             found.prove(Verdict.CLIENT, "the server has answered, and the client has not taken the answer", part.witnesses)
             found.since_ns = part.end_ns
-        return
+        return found.is_proven
     for connection in scene.of(Boundary.MCP_CONNECTION):
         if server is not None and connection.name == server:
             found.prove(stage_of(connection), f"the server {server} is not connected yet", connection.witnesses)
             found.since_ns = connection.since_ns
+    return found.is_proven
 
 
 def stage_of(connection: Thing) -> Verdict:
@@ -111,34 +115,40 @@ def stage_of(connection: Thing) -> Verdict:
     return stages.get(stage, Verdict.MCP_CONNECTION)
 
 
-def _agent(found: Suspicion, call: Call, scene: Scene) -> None:
+def _agent(found: Suspicion, call: Call, scene: Scene) -> bool:
     if call.key not in scene.agents:
-        return
-    over_ns = scene.agents[call.key]
+        return False
+    over_ns = scene.agents[call.key].over_ns
     if over_ns is None:
         found.prove(Verdict.SUBAGENT, "its agent is at work, and is judged by itself", ["the agent's own records"])
     else:
         found.left = [Verdict.HOOK, Verdict.CLIENT]
         found.why.append("its agent is done")
         found.since_ns = over_ns
+    return found.is_proven
 
 
-def _execution(found: Suspicion, call: Call, scene: Scene) -> None:
+def _execution(found: Suspicion, call: Call, scene: Scene) -> bool:
     execution = call.part(Boundary.TOOL_EXECUTION)
     if execution is None or not execution.is_open(scene.now_ns):
-        return
+        return False
+    if scene.now_ns - execution.since_ns < TELEMETRY_LATE_NS and call.witnesses == frozenset({"otel"}):
+        found.left = [_own(call), Verdict.HOOK, Verdict.FIRST_BYTE, Verdict.MID_STREAM, Verdict.CLIENT]
+        found.why.append("it was set to work, and telemetry alone is late to tell of its end")
+        return True
     if execution.seen_by(*_RUN_BY):
         found.prove(_own(call), "it was set to work and is not done", execution.witnesses.intersection(_RUN_BY))
         found.since_ns = execution.since_ns
     elif execution.is_true(semconv.TOOL_SEEN_RUNNING):
         found.prove(_own(call), "it was seen at work, and is not done", execution.witnesses)
         found.since_ns = execution.since_ns
+    return found.is_proven
 
 
-def _permission(found: Suspicion, call: Call, scene: Scene) -> None:
+def _permission(found: Suspicion, call: Call, scene: Scene) -> bool:
     wait = call.part(Boundary.PERMISSION_WAIT)
     if wait is None:
-        return
+        return False
     if not wait.is_open(scene.now_ns):
         if wait.attributes.get(semconv.PERMISSION_DECISION) == "reject":
             found.prove(Verdict.CLIENT, "it was refused, and the client has not gone on", wait.witnesses)
@@ -153,6 +163,7 @@ def _permission(found: Suspicion, call: Call, scene: Scene) -> None:
     else:
         found.narrow([Verdict.PERMISSION, _own(call)], "somebody was asked to allow it, and an answer leaves no sign", wait.witnesses)
         found.since_ns = wait.since_ns
+    return found.is_proven
 
 
 # Who would have seen it --------------------------------------------------------------------------------------------------

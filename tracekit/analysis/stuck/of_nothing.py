@@ -54,7 +54,9 @@ def _closed(scene: Scene) -> Suspicion:
     if scene.about["agent_id"] is None and _waits_for_agents(found, scene):
         return found
     is_sure = scene.closed_by & _SAW_THE_END or semconv.INTERRUPTED in scene.turn_attributes
-    if is_sure:
+    if scene.about["turn_witnesses"] == "otel":
+        _may_go_on_unheard(found, scene)
+    elif is_sure:
         found.is_proven = True
     elif scene.about["agent_end_ns"] is None:
         found.left.append(Verdict.HOOK)
@@ -65,6 +67,12 @@ def _closed(scene: Scene) -> Suspicion:
     return found
 
 
+def _may_go_on_unheard(found: Suspicion, scene: Scene) -> None:
+    """Telemetry alone is some seconds late: the next turn may have begun."""
+    if scene.now_ns - scene.seen_ns < TELEMETRY_LATE_NS:
+        found.left += _OWES_AN_ANSWER
+
+
 def _is_whole(scene: Scene) -> bool:
     """Whether the last response is known to have ended, as far as who tells of the end can know."""
     told = scene.request_attributes
@@ -73,10 +81,11 @@ def _is_whole(scene: Scene) -> bool:
 
 def _waits_for_agents(found: Suspicion, scene: Scene) -> bool:
     """Sub-agents and commands in the background outlive the turn, and wake the agent when they are done."""
-    if None in scene.agents.values():
+    apart = [agent.over_ns for agent in scene.agents.values() if agent.is_apart]
+    if None in apart:
         found.prove(Verdict.BACKGROUND, "agents of it are at work in the background", ["the agents' own records"])
         return True
-    ended_ns = max((over for over in scene.agents.values() if over is not None), default=0)
+    ended_ns = max((over_ns for over_ns in apart if over_ns is not None), default=0)
     if ended_ns > max(scene.seen_ns, scene.about["turn_end_ns"] or 0):
         found.prove(Verdict.CLIENT, "an agent in the background is done, and nobody woke up for it", ["the agents' own records"])
         found.since_ns = ended_ns
@@ -138,7 +147,7 @@ def _request_would_have_been_told(found: Suspicion, scene: Scene) -> None:
 def _announces(scene: Scene) -> bool:
     """Whether stream-json of a client that announces its requests is there for this turn."""
     version = tuple(int(part) for part in scene.turn_attributes.get(semconv.CLIENT_VERSION, "").split(".") if part.isdecimal())
-    is_there = scene.has_open_turn and "stream_json" in (scene.about["turn_witnesses"] or "").split(",")
+    is_there = scene.has_open_turn and scene.about["agent_id"] is None and "stream_json" in (scene.about["turn_witnesses"] or "").split(",")
     return is_there and bool(scene.about["streamed"]) and version >= _ANNOUNCING_CLIENT
 
 

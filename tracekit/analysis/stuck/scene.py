@@ -111,6 +111,18 @@ class Call:
         return frozenset(witness for one in self.parts.values() for witness in one.witnesses)
 
 
+class Agent(NamedTuple):
+    """A sub-agent, as its parent has to know it.
+
+    Attributes:
+        over_ns: When it was over; None: not yet.
+        is_apart: Its call returned at once, and it works in the background.
+    """
+
+    over_ns: int | None
+    is_apart: bool
+
+
 class Repeat(NamedTuple):
     """One call of the last ones of a turn."""
 
@@ -130,7 +142,7 @@ class Scene:
         about: Its row of `agents.sql`.
         things: What is open.
         repeats: Its last calls, in order.
-        agents: When the session's sub-agents were over, by the call that started them; None: not yet.
+        agents: The session's sub-agents by the call that started them.
         tapped: MCP servers whose traffic a tap sees.
         now_ns: The moment that is judged.
         here: What this machine shows of the session.
@@ -139,7 +151,7 @@ class Scene:
     about: Row
     things: tuple[Thing, ...] = ()
     repeats: tuple[Repeat, ...] = ()
-    agents: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
     tapped: frozenset[str] = frozenset()
     now_ns: int = 0
     here: Here = NOWHERE
@@ -218,13 +230,13 @@ def scenes(store: SpanStore, scope: Scope, *, as_of_ns: int, calls: int, every: 
     ]
 
 
-def _agents(rows: Iterable[Row]) -> dict[str, dict[str, int | None]]:
-    """When the sub-agents that calls started were over."""
-    found: defaultdict[str, dict[str, int | None]] = defaultdict(dict)
+def _agents(rows: Iterable[Row]) -> dict[str, dict[str, Agent]]:
+    """The sub-agents of each session."""
+    found: defaultdict[str, dict[str, Agent]] = defaultdict(dict)
     for row in rows:
         if row["agent_id"] is not None and row["agent_parent"] is not None:
             ends = [end_ns for end_ns in (row["agent_end_ns"], row["turn_end_ns"]) if end_ns is not None]
-            found[row["session_id"]][row["agent_parent"]] = max(ends, default=None)
+            found[row["session_id"]][row["agent_parent"]] = Agent(max(ends, default=None), bool(row["agent_apart"]))
     return found
 
 

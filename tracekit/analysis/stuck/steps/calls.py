@@ -5,7 +5,7 @@ from typing import Final
 from tracekit.analysis.stuck.here import HARNESS, TOOL, Running
 from tracekit.analysis.stuck.judged import Judged, state_of
 from tracekit.analysis.stuck.limits import SECOND, Limits
-from tracekit.analysis.stuck.of_call import server_of
+from tracekit.analysis.stuck.of_call import hooks_of, server_of
 from tracekit.analysis.stuck.scene import is_interactive
 from tracekit.analysis.stuck.verdict import State, Verdict
 from tracekit.analysis.stuck.wait import Wait
@@ -29,13 +29,13 @@ def permission(wait: Wait, limits: Limits) -> Judged:
 
 def hook(wait: Wait, limits: Limits) -> Judged:
     """A hook holds the agent up."""
-    runs = wait.thing.name if wait.thing is not None and wait.kind == "hook" else "a hook"
+    runs = hooks_of(wait.call, wait.scene) if wait.call is not None else []
     running = _running(wait, HARNESS)
     todo = f"kill -TERM {running.pid} ends the hook ({running.name})" if running else "end the hook's process"
     return Judged(
         Verdict.HOOK,
         state_of(wait.age_ns, limits.of(Verdict.HOOK)),
-        runs if wait.call is None else f"hook of {_name(wait)}",
+        runs[0].name if runs else _name(wait),
         would_tell="" if wait.suspicion.is_proven else "stream-json with --include-hook-events, or telemetry (hook_execution_start)",
         todo=f"{todo}; a hook that ends without an answer decides nothing. Give it a `timeout` in the settings",
     )
