@@ -39,9 +39,8 @@ def _false_alarms(count: int, size: int, spread: float) -> None:
     bare = sum(any(map(_leaves_out_zero, found)) for found in pairs)
     single = sum(_leaves_out_zero(one) for found in pairs for one in found) / len(MEASURES)
     seconds = (time.perf_counter() - began) / count
-    print(
-        f"  {size:3} against {size:3}, spread {spread}: {alarms / count:6.1%} / {bare / count:6.1%} / {single / count:6.1%}   {seconds:.2f} s each"
-    )
+    rates = " / ".join(f"{found / count:6.1%}" for found in (alarms, bare, single))
+    print(f"  {size:3} against {size:3}, spread {spread}: {rates}   {seconds:.2f} s each", flush=True)
 
 
 def _power(count: int, size: int, factor: float) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from aiohttp import web
 
+from tracekit.capture.listener import is_loopback
 from tracekit.errors import TracekitError
 
 PATH: Final = "/metrics"
@@ -45,7 +46,7 @@ class Scrapes:
         self._lock = asyncio.Lock()
         self._kept: tuple[float, str] | None = None
 
-    async def respond(self, _request: web.Request) -> web.Response:
+    async def respond(self) -> web.Response:
         """Answer a scrape: 503 where the store cannot be asked for now, which Prometheus shows as `up == 0`."""
         from tracekit_exporters.prometheus import CONTENT_TYPE
 
@@ -88,10 +89,20 @@ class Scrapes:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def add_metrics(app: web.Application, store: str | None) -> None:
-    """Bring `/metrics` into an application. Call it before whatever takes all other paths is added."""
+def add_metrics(app: web.Application, store: str | None, token: str | None) -> None:
+    """Bring `/metrics` into an application. Call it before whatever takes all other paths is added.
+
+    Where no token is demanded, only this machine's own names are answered: a page of another site that has had its name resolved to this
+    machine reads nothing.
+    """
     scrapes = Scrapes(store)
-    app.router.add_get(PATH, scrapes.respond)
+
+    async def guarded(request: web.Request) -> web.Response:
+        if token is None and not is_loopback(request.url.host or ""):
+            return web.Response(status=web.HTTPMisdirectedRequest.status_code, text="scrape this machine by one of its own names\n")
+        return await scrapes.respond()
+
+    app.router.add_get(PATH, guarded)
     app.cleanup_ctx.append(scrapes.until_end)
 
 

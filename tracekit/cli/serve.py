@@ -18,6 +18,8 @@ from tracekit.cli.serving import Address, announced, spelt, variables
 from tracekit.spool import spool_folder
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from tracekit.capture.server import Settings
     from tracekit.ingest import Loader
 
@@ -55,18 +57,17 @@ def command(
     """Record for whoever comes by: telemetry, model requests and hooks, until it is ended by Ctrl-C or SIGTERM.
 
     It prints what a shell must export (`tracekit env` prints it again), and loads the store as it goes, so that every other command
-    works beside it. A browser finds the sessions at its root, live: `/`, `/sessions/…` and `/static/…` are the page's, everything else
-    is the recorders'. Beyond this machine the page asks for the token.
+    works beside it. A browser finds the sessions at its root, live, and Prometheus what to scrape at `/metrics`: `/`, `/sessions/…` and
+    `/static/…` are the page's, everything else is the recorders'. Beyond this machine the page asks for the token.
     """
     from tracekit.capture.listener import make_prompt
     from tracekit.capture.server import Server
-    from tracekit.cli.looking import add_page
     from tracekit.ingest import Loader, default_roots
 
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     token = demanded(host, token)
     settings = replace(
-        _settings(host, port, grpc_port, upstream, forward, token, content=content), pages=partial(add_page, store=store, token=token)
+        _settings(host, port, grpc_port, upstream, forward, token, content=content), pages=partial(_add_pages, store=store, token=token)
     )
     with (
         until_ended() as ended,
@@ -92,6 +93,15 @@ def command(
             server.stop()
     if server.gaps:
         output.note(f"{server.gaps} observations are missing in the record; the traffic was not touched by it")
+
+
+def _add_pages(app: "web.Application", *, store: str | None, token: str | None) -> None:
+    """Bring in what is looked at: the page, and the metrics."""
+    from tracekit.cli.looking import add_page
+    from tracekit.cli.scraping import add_metrics
+
+    add_page(app, store=store, token=token)
+    add_metrics(app, store, token)
 
 
 def demanded(host: str, token: str | None) -> str | None:
