@@ -1,6 +1,8 @@
 """`tracekit.instrument()` and its inverse, and the ways in which a program may have set up OpenTelemetry itself."""
 
 import importlib.util
+import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -160,6 +162,35 @@ def test_the_environments_names_lead_to_what_they_name() -> None:
     assert points["opentelemetry_traces_exporter"] == {"tracekit": f"{SpoolExporter.__module__}:{SpoolExporter.__name__}"}
     instrumentors = {f"{module}:{name}" for module, name in setup.LIBRARIES.values() if importlib.util.find_spec(module)}
     assert set(points["opentelemetry_instrumentor"].values()) == instrumentors
+
+
+def test_a_program_that_only_names_the_exporter_in_its_environment(tmp_path: Path) -> None:
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    installed = tmp_path / "site" / "agent_tracekit-0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: agent-tracekit\nVersion: 0\n")
+    lines = [line for group, names in points.items() for line in (f"[{group}]", *(f"{name} = {place}" for name, place in names.items()))]
+    (installed / "entry_points.txt").write_text("\n".join(lines))
+    script = """
+from opentelemetry import trace
+from opentelemetry.sdk._configuration import _OTelSDKConfigurator
+_OTelSDKConfigurator().configure()
+from tracekit.instrument import turn
+with turn("p", agent="helper"):
+    pass
+trace.get_tracer_provider().shutdown()
+"""
+    environment = os.environ | {
+        "OTEL_TRACES_EXPORTER": "tracekit",
+        "OTEL_METRICS_EXPORTER": "none",
+        "OTEL_LOGS_EXPORTER": "none",
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path / 'site'}",
+        "TRACEKIT_SPOOL": str(tmp_path / "spool"),
+    }
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=60)
+    (file,) = (tmp_path / "spool").iterdir()
+    (row,) = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (row["boundary"], row["key"], row["name"], row["status"]) == ("turn", "p", "helper", "ok")
 
 
 def test_where_the_spool_is_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
