@@ -68,6 +68,26 @@ with session("s"):
                 here("request of subagent")
 """
 
+FORKING: Final = """
+import os, pathlib, sys
+import tracekit
+from tracekit.instrument import *
+
+tracekit.instrument(spool=pathlib.Path(sys.argv[1]), libraries=())
+with session("s"), turn("p"):
+    children = []
+    for _ in range(3):
+        child = os.fork()
+        if child == 0:
+            with model_request("m"):
+                pass
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+"""
+
+
 OPEN: Final = {
     "mcp_connection": ({"session", "mcp_connection"}, "mcp initialize"),
     "compaction": ({"session", "turn", "compaction"}, "compaction"),
@@ -106,3 +126,15 @@ def test_what_was_open_when_the_agent_was_killed_is_known_and_named(at: str, tmp
     assert {wait.witnesses for wait in waits} == {"instrument"}
     # Where nothing but the call is open, whoever runs it has the next step, and a person or a server of it may have been asked unseen.
     assert all(wait.boundary == "tool_schedule" and "client" in wait.could_be for wait in waits if wait.verdict == "unknown")
+
+
+def test_processes_that_an_agent_forks_are_told_apart(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    subprocess.run([sys.executable, "-c", FORKING, str(spool)], cwd=ROOT, check=True, timeout=60)
+    assert len(list(spool.iterdir())) == 4
+    store_path = str(tmp_path / "store.duckdb")
+    import_paths([spool], store_path)
+    with open_store(store_path) as store:
+        rows = store.rows("SELECT key, parent_key, end_ns FROM boundaries WHERE boundary = 'model_request'")
+    assert len({row["key"] for row in rows}) == 3
+    assert all(row["parent_key"] == "p" and row["end_ns"] is not None for row in rows)

@@ -1,6 +1,7 @@
 """The handle of a boundary: it begins, it may be stood in, it ends with the truth, and nothing of it disturbs the agent."""
 
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 from opentelemetry import context as otel
@@ -166,8 +167,11 @@ class Handle:
         elif span.is_recording():
             self._span, self._owned, self._live = span, False, True
             self._start_ns = getattr(span, "start_time", None) or self._start_ns
-            span.set_attributes(said | self._to_say)
-            self._tell()
+            self._to_say = said | self._to_say
+            # One that says by itself what it is stands in the spool since its start.
+            if semconv.OPERATION not in (getattr(span, "attributes", None) or {}):
+                self._tell()
+            return
         self._to_say.clear()
 
     def _around(self, here: "Handle | None") -> Context | None:
@@ -368,6 +372,7 @@ def carried(function: F) -> F:
     """Make a function stand, wherever it is called, where it is now: for threads, which begin outside of everything."""
     here = otel.get_current()
 
+    @wraps(function)
     def moved(*args: Any, **kwargs: Any) -> Any:
         outer = otel.get_current()
         otel.attach(here)

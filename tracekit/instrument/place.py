@@ -1,13 +1,27 @@
 """Where in a session the running code is: what a boundary takes its session, its agent and its parent from."""
 
+import os
 from itertools import count
 from typing import Final, NamedTuple
 from uuid import uuid4
 
 from opentelemetry.trace import Span
 
-_OURS: Final = uuid4()
 _NUMBERS: Final = count(1)
+
+
+class _Process:
+    """What is this process's alone. A fork goes on counting where its parent stood, and must not give the same names."""
+
+    name = str(uuid4())
+
+    @classmethod
+    def renew(cls) -> None:
+        """Be another process."""
+        cls.name = str(uuid4())
+
+
+os.register_at_fork(after_in_child=_Process.renew)
 
 
 class Place(NamedTuple):
@@ -36,7 +50,7 @@ NOWHERE: Final = Place("")
 
 def fresh(kind: str) -> str:
     """A name that is given once, for what the world has not named yet: `exchange:UUID.7`."""
-    return f"{kind}:{_OURS}.{next(_NUMBERS)}"
+    return f"{kind}:{_Process.name}.{next(_NUMBERS)}"
 
 
 def foreign_key(span: Span) -> str:
