@@ -92,6 +92,14 @@ def test_a_library_that_has_changed_is_left_as_it_is(monkeypatch: pytest.MonkeyP
     assert not McpInstrumentor().is_instrumented_by_opentelemetry
 
 
+def test_a_part_of_the_librarys_own_that_has_gone_is_done_without(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(stdio, "_create_platform_compatible_process")
+    McpInstrumentor().instrument()
+    talk(calc(world), lambda client: client.call_tool("add", {"a": 1, "b": 2}))
+    McpInstrumentor().uninstrument()
+    assert world.closed("mcp_call")
+
+
 @pytest.mark.usefixtures("world")
 def test_the_signatures_stay() -> None:
     before = Client.__aenter__.__qualname__, JSONRPCDispatcher.send_raw_request.__doc__

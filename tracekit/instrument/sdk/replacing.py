@@ -23,18 +23,22 @@ class Replacements:
         self.active = False
         self._done: list[_Done] = []
 
-    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any], *, optional: bool = False) -> None:
         """Put what `make` makes of a function in its place.
 
         Args:
             owner: The class or module whose own it is.
             name: Its name there.
             make: Takes the function, gives the one that calls it.
+            optional: Do without, where there is none of that name: of the library's own, which may go any day.
 
         Raises:
             LookupError: The owner has none of that name: the library has changed.
         """
-        original: Any = own_of(owner)[name]
+        own = own_of(owner)
+        if optional and name not in own:
+            return
+        original = own[name]
         ours: Any = make(original)
         update_wrapper(ours, original)
         setattr(owner, name, ours)

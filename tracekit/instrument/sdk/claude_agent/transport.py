@@ -118,7 +118,8 @@ class Seams:
         replace(self._own, "close", lambda original: _close(original, self._replacements))
         replace(self._client, "__init__", self._making_client)
         replace(self._one_shot, "process_query", self._processing_query)
-        replace(self._query, "_send_control_request", lambda original: _send_control_request(original, self._replacements))
+        commanding = "_send_control_request"
+        replace(self._query, commanding, lambda original: _send_control_request(original, self._replacements), optional=True)
 
     def _making_client(self, original: Function) -> Function:
         followed = self._followed

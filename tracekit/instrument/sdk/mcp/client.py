@@ -40,7 +40,7 @@ def put_in(replacements: Replacements) -> None:
     replace(ClientSession, "initialize", lambda original: _initializing(original, replacements))
     replace(ClientSession, "adopt", lambda original: _adopting(original, replacements))
     replace(StreamableHTTPTransport, "__init__", lambda original: _http(original, replacements))
-    replace(stdio, "_create_platform_compatible_process", lambda original: _spawning(original, replacements))
+    replace(stdio, "_create_platform_compatible_process", lambda original: _spawning(original, replacements), optional=True)
 
 
 def _running(original: Function, replacements: Replacements) -> Function:
