@@ -1,6 +1,7 @@
 """`tracekit failures` and `tracekit outcome`: what is printed, and what the exit code says."""
 
 import json
+import lzma
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -115,3 +116,16 @@ def test_the_end_of_each_run_of_the_real_client(of: str, end: str, code: int, as
 def test_the_layers_stand_beside_the_end(ask: Ask) -> None:
     _, printed = ask("outcome", of="tool_timeout")
     assert re.search(r"finished +stop reason end_turn +whole +conformed +mended +closed +unknown", printed)
+
+
+def test_what_a_person_stopped_is_no_reason_to_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = CAPTURES.parent / "transcripts" / "entire" / "ec-38b74f08e3-3.jsonl.xz"
+    (tmp_path / "session.jsonl").write_bytes(lzma.decompress(packed.read_bytes()))
+    monkeypatch.setenv("TRACEKIT_STORE", str(tmp_path / "store.duckdb"))
+    assert run(["import", str(tmp_path / "session.jsonl")]) == 0
+    capsys.readouterr()
+    assert run(["failures", "--json"]) == 0
+    stopped = [row for row in answer(capsys.readouterr().out)["rows"] if not row["recovered"]]
+    assert {row["counted"] for row in stopped} == {False}

@@ -95,7 +95,7 @@ exits AS (
       AND last_results.status IN ('ok', 'error')
       AND (answers.answer_ns IS NULL OR last_results.end_ns > answers.answer_ns)
 ),
-over AS (
+ended AS (
     SELECT session_id, key, source, end_ns, status, attributes
     FROM mine
     WHERE boundary IN ('tool_execution', 'mcp_call', 'tool_schedule') AND end_ns IS NOT NULL AND status IN ('error', 'cancelled')
@@ -104,16 +104,16 @@ running AS (
     SELECT
         going.session_id, going.agent_id, going.boundary, going.key, going.name, going.start_ns,
         'still running' AS about,
-        over.source AS well_source,
+        ended.source AS well_source,
         going.source AS failed_source,
         CASE WHEN going.end_ns IS NULL THEN 'it had not ended' ELSE 'it went on' END AS failed_text,
-        going.end_ns - going.end_slack_ns - over.end_ns AS gap_ns,
-        ROW_NUMBER() OVER (PARTITION BY going.session_id, going.key, going.source ORDER BY over.end_ns, over.source) AS place
+        going.end_ns - going.end_slack_ns - ended.end_ns AS gap_ns,
+        ROW_NUMBER() OVER (PARTITION BY going.session_id, going.key, going.source ORDER BY ended.end_ns, ended.source) AS place
     FROM mine AS going
-    JOIN over ON over.session_id = going.session_id AND over.key = going.key AND over.source <> going.source
+    JOIN ended ON ended.session_id = going.session_id AND ended.key = going.key AND ended.source <> going.source
     -- Only those who stand at the tool itself know that it goes on: others may just have missed its end.
     WHERE going.source IN ('stamps', 'mcp_tap') AND going.boundary IN ('tool_execution', 'mcp_call')
-      AND (going.end_ns IS NULL OR going.end_ns - going.end_slack_ns - over.end_ns > $tolerance_ns)
+      AND (going.end_ns IS NULL OR going.end_ns - going.end_slack_ns - ended.end_ns > $tolerance_ns)
 ),
 edges AS (
     SELECT

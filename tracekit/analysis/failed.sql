@@ -54,7 +54,7 @@ connections AS (
 waits AS (
     SELECT session_id, key, MAX(end_ns - start_ns) AS wait_ns FROM mine WHERE boundary = 'retry_wait' GROUP BY session_id, key
 ),
-before AS (
+earlier AS (
     SELECT c.session_id, c.key, MAX(a.answer_ns) AS answered_ns
     FROM candidates AS c
     JOIN answers AS a
@@ -80,7 +80,7 @@ SELECT
 FROM placed AS p
 LEFT JOIN waits AS w
   ON p.boundary = 'request_attempt' AND w.session_id = p.session_id AND w.key = p.key
-LEFT JOIN before AS b
+LEFT JOIN earlier AS b
   ON p.boundary = 'model_request' AND b.session_id = p.session_id AND b.key = p.key
 LEFT JOIN connections AS c
   ON p.boundary = 'mcp_connection' AND c.session_id = p.session_id AND c.name = p.name AND c.end_ns >= p.end_ns

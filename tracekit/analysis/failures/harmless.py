@@ -12,7 +12,7 @@ _NOTICES: Final = wording(
     r"(?:\[warn\w*\] )?streaming (?:stall detected|completed with \d+ stall)",
     r"no response requested\.?$",
     r"waiting for api response\b",
-    r"approaching .{0,40}limit",
+    r"(?:\[?warn\w*\]?:? )?approaching .{0,40}limit",
     r"you've used \d+% of your",
     r"command did not complete within .{0,20}timeout and was moved to the background",
 )

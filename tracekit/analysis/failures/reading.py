@@ -42,7 +42,7 @@ _STATUS: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_CLASS: Final = re.compile(r"\b([A-Z][A-Za-z]*(?:Error|Exception|Timeout|Exhausted))\b")
+_CLASS: Final = re.compile(r"\b([A-Z][A-Za-z]*(?:Error|Exception|Timeout|Exhausted|Interrupt))\b")
 _CODE: Final = re.compile(r"\b((?:E[A-Z]{3,}|EAI|UND_ERR|[A-Z]{3,}_[A-Z]+)(?:_[A-Z0-9_]+)?)\b")
 _BUN_CODE: Final = re.compile(r"\(([A-Z][a-z]+(?:[A-Z][a-z]+)+)\)")
 _HEAD_NAME: Final = re.compile(r"^(?:(?i:error): )?([a-z]+(?:_[a-z]+)+|[A-Z]+(?:_[A-Z]+)+|[A-Z][a-z]+(?:[A-Z][a-z]+)+)(?=:|$)")

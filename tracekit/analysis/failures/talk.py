@@ -13,8 +13,8 @@ _SHAPES: Final = (
     ("a numbered line of a file", r"\d+(?:→|\t|[:\-] {2,}\S)"),
     ("a result of a search", r"(?:(?:grep|search|found): ?)?(?:found )?\d+ (?:matches|results|hits|occurrences|files)\b(?! of the string)"),
     ("a comment or a heading", r"//|/\*|\* \w|<!--|#{1,6} \w|\"{3}"),
-    ("a table or a list", r"\|.*\|\s*(?:\n|$)|[*-] (?:\*\*|`|\[[ x]\])|\d{1,2}[.)] (?:\*\*|`|[A-Z]\w+ )"),
-    ("a commit", r"commit [0-9a-f]{7,40}\b|(?=[0-9]*[a-f])(?=[a-f]*\d)[0-9a-f]{7,40} \w"),
+    ("a table or a list", r"\[[^\]]*\]\(https?:|\|.*\|\s*(?:\n|$)|[*-] (?:\*\*|`|\[[ x]\])|\d{1,2}[.)] (?:\*\*|`|[A-Z]\w+ )"),
+    ("a commit", r"merge (?:pull request|branch)\b|commit [0-9a-f]{7,40}\b|(?=[0-9]*[a-f])(?=[a-f]*\d)[0-9a-f]{7,40} \w"),
     ("a commit", r"(?:fix|feat|docs|chore|test|refactor|perf|build|ci|style|revert)(?:\([\w\-./ ]+\))?!?: "),
     (
         "source code",
@@ -26,8 +26,16 @@ _SHAPES: Final = (
     ("source code", r"assert (?:not |isinstance|\w+.*==)|expect\(|(?:console|logger|log|self|this|mock\w*|assert\w*|pytest|re)\.\w+\("),
     ("source code", r"[A-Za-z_]\w*(?:: [\w\[\], |]+)? (?:=|:=|\+=) (?:[\"'\[{(]|[rfb]\"|new |re\.)"),
     ("source code", r"[\"'][\w.\-]+[\"']: .*[,{\[]\s*$"),
-    ("a command", r"(?:\$ ?)?(?:grep|rg|sed|awk|curl|git|echo|cat|jq|pytest|npm|python3?) (?:-{1,2}\w|[\"'./\w-]+ [\"'./-])"),
-    ("a question", r"(?:how|why|what|where|which) (?:do|does|did|is|are|can|could|should|to|happens|would)\b"),
+    (
+        "source code",
+        r"(?!\w*(?:error|exception|timeout|exhausted|disconnected|read)\b)@?[a-z_][\w.:]*!?\(.*(?:\)[;,:{]?|=>|\{)\s*(?:\n|$)",
+    ),
+    ("source code", r"(?:pub|enum|struct|impl|fn|func|interface|package|using|namespace) \w+|@\w+\("),
+    (
+        "a command",
+        r"export \w+=\S|(?:\$ ?)?(?:grep|rg|sed|awk|curl|git|echo|cat|jq|pytest|npm|python3?) (?:-{1,2}\w|[\"'./\w-]+ [\"'./-])",
+    ),
+    ("a question", r"(?:faq|q)\b ?:|(?:how|why|what|where|which) (?:do|does|did|is|are|can|could|should|to|happens|would)\b"),
     ("a remark", rf"(?:when|if|whenever|in case|once|until) .{{0,60}}\b{_RETURNS}"),
     ("a remark", rf"(?:the )?(?:api|server|endpoint|client|sdk|call|it) (?:may|might|can|could|should|will|would|sometimes) {_RETURNS}"),
     ("a remark", rf"(?:the )?(?:api|server|endpoint|client|sdk|call|it) {_RETURNS}.{{0,40}} (?:when|if|whenever|once|unless)\b"),
@@ -43,6 +51,7 @@ _SHAPES: Final = (
         "a remark",
         r"(?:this|the|our|my) (?:pr|commit|patch|change|test|function|script|log|file|readme|docs?|page|section|article|issue|code)s? ",
     ),
+    ("a remark", r"the following (?:errors|codes|statuses)\b|we (?:saw|see|had|got)\b"),
     ("a remark", r"(?:we|let(?:'s| us)) (?:\w+ )?(?:handle|retry|catch|treat|map|document|test|add|log|check)\b"),
     (
         "a remark",
@@ -62,7 +71,7 @@ def talks_of_errors(text: str) -> str | None:
     Only how it begins is looked at: an error may quote source further down. A text of which nothing shows that it is mere talk is taken
     for an error: to overlook one would be worse.
     """
-    head = text.strip()[:600]
+    head = text.strip().removeprefix("> ")[:600]
     if _TRACE.search(text):
         return None
     if head.startswith("{"):

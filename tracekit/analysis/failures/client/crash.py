@@ -30,6 +30,8 @@ _SAYS: Final = wording(
     r"pane is dead|process .{0,30}(?:crashed|died|not (?:running|ready)|terminated)",
     r"(?:claude code|claude|cli)\b.{0,20}\bnot found",
     r"no conversation found|session(?: id)? \S+ is already in use|exceeded maximum buffer size",
+    r"^(?:error: )?(?:uncaught )?(?:reference|syntax|range|type)error:|shared librar|cannot find module|module not found",
+    r"claude code .{0,40}\brequires\b",
     r"cannot read propert|is not a function|is not an object|enospc|emfile|maxbuffer",
     r"\b(?:eacces|eperm|erofs)\b.{0,80}\.claude\b",
 )

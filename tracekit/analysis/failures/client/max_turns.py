@@ -23,7 +23,7 @@ _REASONS: Final = frozenset({"max_turns", "budget_exhausted"})
 _SAYS: Final = wording(
     r"(?:reached|exceeded|hit) (?:the )?max(?:imum)? (?:number of )?(?:turns|steps|iterations|budget)",
     r"(?:exceeded|reached|over) (?:the )?(?:usd |cost |max\w* )?budget|\bbudget\b.{0,20}\b(?:exceeded|exhausted|reached|used up)",
-    r"max(?:imum)?[_ ](?:turns|steps) (?:reached|exceeded)",
+    r"max(?:imum)?(?: number of)?[_ ](?:turns|steps|iterations) (?:was |were )?(?:reached|exceeded)",
 )
 
 

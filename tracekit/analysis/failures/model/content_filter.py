@@ -24,7 +24,7 @@ _NAMES: Final = names(
     "content_filter", "content_policy_violation", "ContentPolicyViolationError", "ResponsibleAIPolicyViolation", "data_inspection_failed"
 )
 _SAYS: Final = wording(
-    r"content[- ]?(?:filter|policy|moderation|safety)",
+    r"content[-_ ]?(?:filter|policy|moderation|safety|management policy)|\bsafety system\b",
     r"blocked by (?:(?!web|url|proxy|fire|zscaler|dns)[\w']+ ){0,5}(?:content )?(?:filters?|guardrails?|safety|moderation)\b",
     r"(?:considered|deemed) (?:high risk|unsafe)|unsafe or sensitive content|inappropriate content",
 )

@@ -46,7 +46,7 @@ _SAYS: Final = wording(
     r"exceed\w* (?:max|maximum) (?:message|prompt|input) tokens",
     r"ran out of room in the model'?s? context",
     r"\b(?:max(?:imum)? )?context (?:window|length|limit|size)\b.{0,20} [\d,]{4,}",
-    r"context (?:window|length|limit|size) (?:error|overflow|exceeded|reached)",
+    r"context (?:window|length|limit|size)\b.{0,20}\b(?:error|overflow|exceeded|reached)",
 )
 
 

@@ -21,7 +21,7 @@ from tracekit.analysis.failures.layer import CALL, MODEL, Layer
 from tracekit.analysis.failures.rule import Family, Kind, Retry, Rule, names, wording
 
 _REASONS: Final = frozenset({"aborted_streaming", "aborted_tools"})
-_NAMES: Final = names("AbortError", "APIUserAbortError", "RequestAbortedError")
+_NAMES: Final = names("KeyboardInterrupt", "AbortError", "APIUserAbortError", "RequestAbortedError")
 _MARK: Final = wording(r"\[request interrupted by user")
 STOPPED: Final = wording(r"the user doesn't want to proceed(?s:.{0,600})\bstopped while running, not refused")
 _SAYS: Final = wording(
