@@ -190,7 +190,8 @@ class ToolSchedule(Handle):
             self._span.add_event(name, timestamp=at_ns)
 
     def _standing(self) -> Place:
-        return self._outer._replace(tool=self.key)
+        session_id, is_named, agent_id, around, request, _ = self._outer
+        return Place(session_id, is_named, agent_id, around, request, self.key)
 
     def _part_of(self) -> str | None:
         return self._request or self._outer.request or self._outer.around

@@ -40,4 +40,4 @@ def all_input(tokens: Mapping[str, int]) -> int | None:
     """Input tokens with the cached ones, as the GenAI conventions count; None where nothing is known."""
     if semconv.INPUT_TOKENS not in tokens:
         return None
-    return sum(tokens.get(name, 0) for name in (semconv.INPUT_TOKENS, semconv.CACHE_READ_TOKENS, semconv.CACHE_WRITE_TOKENS))
+    return tokens[semconv.INPUT_TOKENS] + tokens.get(semconv.CACHE_READ_TOKENS, 0) + tokens.get(semconv.CACHE_WRITE_TOKENS, 0)
