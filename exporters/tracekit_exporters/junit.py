@@ -1,19 +1,22 @@
 """JUnit XML, as CI systems show it: a suite a session, a test case for each thing that it is judged by."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from tracekit_exporters.plain import plain
-from tracekit_exporters.trace import SessionTrace, Trace
+from tracekit_exporters.trace import Trace
 
 FAMILIES: Final = ("network", "prompt_too_long", "tool", "mcp", "request", "account", "hook", "model", "user", "client", "unknown")
 """Families of failures: each is a test case of every session."""
 _TEXT: Final = 20_000
 _SHOWN: Final = 50
 """Failures of one family that are written out; the message has their number."""
+
+Row = Mapping[str, Any]
 
 
 class Outcome(StrEnum):
@@ -42,7 +45,12 @@ class Case(NamedTuple):
 
 def export(trace: Trace) -> Iterator[str]:
     """Give a suite a session: a case for each family of failures, failed where the session did not get over one, and `stuck`."""
-    return write(case for session in trace.sessions for case in _cases(session, trace))
+    failures, waits = _answers(trace, "failures"), _answers(trace, "stuck")
+    return write(
+        case
+        for session_id in (session.session_id for session in trace.sessions)
+        for case in _cases(session_id, failures.get(session_id, []), waits.get(session_id, []))
+    )
 
 
 def write(cases: Iterable[Case]) -> Iterator[str]:
@@ -93,22 +101,29 @@ def _text(text: str) -> str:
 # --------------------------------------------------------------------------------------------------------- of a session
 
 
-def _cases(session: SessionTrace, trace: Trace) -> Iterator[Case]:
-    failures = [finding.as_row() for finding in trace.ask("failures", session.session_id)]
+def _answers(trace: Trace, question: str) -> dict[str, list[Row]]:
+    """An answer by session. Asked once: that is much less work than once a session."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for finding in trace.ask(question, None):
+        row = finding.as_row()
+        found[row["session_id"]].append(row)
+    return found
+
+
+def _cases(session_id: str, failures: Sequence[Row], waits: Sequence[Row]) -> Iterator[Case]:
     for family in FAMILIES:
         found = [row for row in failures if row["family"] == family]
         lasting = [row for row in found if not row["recovered"]]
         kinds = ", ".join(dict.fromkeys(str(row["kind"]) for row in lasting))
         message = f"{len(lasting)} not recovered: {kinds}" if lasting else ""
         outcome = Outcome.FAILED if lasting else Outcome.PASSED
-        yield Case(session.session_id, "tracekit.failures", family, outcome, message, _evidence(found))
-    waits = [finding.as_row() for finding in trace.ask("stuck", session.session_id)]
+        yield Case(session_id, "tracekit.failures", family, outcome, message, _evidence(found))
     stuck = sum(row["state"] == "stuck" for row in waits)
     outcome, message = (Outcome.FAILED, f"stuck: {stuck}") if stuck else (Outcome.PASSED, "")
-    yield Case(session.session_id, "tracekit.stuck", "stuck", outcome, message, "\n".join(map(_wait, waits)))
+    yield Case(session_id, "tracekit.stuck", "stuck", outcome, message, "\n".join(map(_wait, waits)))
 
 
-def _evidence(rows: Sequence[dict[str, object]]) -> str:
+def _evidence(rows: Sequence[Row]) -> str:
     lines = [
         f"{row['kind']} at {row['name']} ({'recovered' if row['recovered'] else 'not recovered'}): {_line(row['evidence'])}"
         for row in rows[:_SHOWN]
@@ -116,7 +131,7 @@ def _evidence(rows: Sequence[dict[str, object]]) -> str:
     return "\n".join(lines + ([f"… and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else []))
 
 
-def _wait(row: Mapping[str, object]) -> str:
+def _wait(row: Row) -> str:
     return f"{row['state']}: {row['verdict']}, {_line(row['name'])} ({row['certainty']}): {_line(row['because'])}"
 
 

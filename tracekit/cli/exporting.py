@@ -132,7 +132,7 @@ def _overlap(store: SpanStore, scope: Scope, _: int) -> Sequence[Finding]:
 def _stuck(store: SpanStore, scope: Scope, as_of_ns: int) -> Sequence[Finding]:
     from tracekit.analysis.stuck import stuck
 
-    return stuck(store, scope, as_of_ns=as_of_ns)
+    return stuck(store, scope, as_of_ns=as_of_ns, ended=True)
 
 
 def _tokens(store: SpanStore, scope: Scope, _: int) -> Sequence[Finding]:
