@@ -58,6 +58,14 @@ def test_the_rules_know_failures_as_they_are_met(judge: Judge, golden: Callable[
     assert [case for case, verdict in judged if not _kind_right(case, verdict)] == []
 
 
+def test_no_failure_is_taken_for_mere_talk(judge: Judge) -> None:
+    bare = [
+        case | {"layer": "", "http_status": "", "error_type": ""} for case in unescaped(read(DATA / "variants.tsv")) if case["error_text"]
+    ]
+    judged = judge([case for case in bare if case["family"] != NO_FAILURE])
+    assert [case["error_text"] for case, verdict in judged if verdict["family"] == NO_FAILURE] == []
+
+
 def test_every_kind_is_met() -> None:
     met = {case["family"] for case in read(DATA / "variants.tsv")}
     assert met == {*Family, NO_FAILURE} - {Family.UNKNOWN}

@@ -49,7 +49,10 @@ _SHAPES: Final = (
     ("a remark", r"(?:todo|fixme|note|nb|see(?: also)?|example|e\.g\.|for example)\b[: ,]"),
     (
         "a remark",
-        r"(?:this|the|our|my) (?:pr|commit|patch|change|test|function|script|log|file|readme|docs?|page|section|article|issue|code)s? ",
+        (
+            r"(?:this|the|our|my) (?:pr|commit|patch|change|test|function|script|log|file|readme|docs?|page|section|article|issue|code)s? "
+            r"(?:handle|retr(?:y|ie)|describe|explain|list|cover|mention|add|fix(?:e)?|document|show|say|talk|contain|quote|check|test|assert)s?\b"
+        ),
     ),
     ("a remark", r"the following (?:errors|codes|statuses)\b|we (?:saw|see|had|got)\b"),
     ("a remark", r"(?:we|let(?:'s| us)) (?:\w+ )?(?:handle|retry|catch|treat|map|document|test|add|log|check)\b"),

@@ -48,6 +48,8 @@ _SAYS: Final = wording(
     r"tool use concurrency|duplicate tool_use",
     r"malformed (?:request|input)",
 )
+_INVALID: Final = wording(r"invalid[_A-Z]")
+"""How clouds name what is wrong with a request, each in its own word."""
 _OUTPUT_CAP: Final = wording(
     r"max_tokens:? ?[\d,]+ ?> ?[\d,]+",
     r"maximum allowed number of output tokens",
@@ -65,7 +67,11 @@ def _match_output_cap(evidence: Evidence) -> str | None:
 def _match(evidence: Evidence) -> str | None:
     if evidence.http is not None:
         return evidence.answered(*_STATUSES)
-    return evidence.named(_NAMES) or evidence.says(_SAYS)
+    return evidence.named(_NAMES) or evidence.says(_SAYS) or next(map(_line, filter(_INVALID.match, evidence.names.values())), None)
+
+
+def _line(name: str) -> str:
+    return f"error type {name}"
 
 
 OUTPUT_CAP: Final = Rule(Family.REQUEST, Kind.INVALID, Retry.HELPS_AFTER_CHANGE, MODEL, _match_output_cap, __doc__)
