@@ -178,6 +178,28 @@ def test_a_call_to_a_tool_in_the_host(world: World, client: Client) -> None:
     assert row["attributes"]["tracekit.tool.result_size"] == "28"
 
 
+def test_a_tool_in_the_host_runs_for_as_long_as_its_call(world: World, client: Client) -> None:
+    failed = {"mcp_response": {"id": 1, "result": {"content": [{"type": "text", "text": "it broke"}], "isError": True}}}
+    client.prompt().says(system("init")).says(tool_call("m1")).answer("m1", failed, after=40).says(result()).run()
+    row = world.one("tool_execution")
+    assert (row["key"], row["parent_key"], row["name"], row["session_id"]) == (CALL, CALL, "mcp__calc__add", S1)
+    assert (row["start_ns"], row["end_ns"], row["status"]) == (1_030, 1_070, "error")
+    assert said(row, "gen_ai.operation.name", "error.type", "tracekit.error.text") == ("execute_tool", "tool_error", "it broke")
+    assert world.span("mcp_call").parent == world.span("tool_execution").context
+    assert world.span("tool_execution").parent == world.span("turn").context
+
+
+def test_a_call_without_the_models_id_is_a_call_and_no_tools_run(world: World, client: Client) -> None:
+    client.prompt().says(system("init")).says(mcp("m1", "tools/call", name="add", arguments={})).answer("m1", {}).says(result()).run()
+    assert len(world.closed("mcp_call")) == 1
+    assert world.closed("tool_execution") == []
+
+
+def test_a_call_that_the_client_gives_up_is_cancelled_with_its_tool(world: World, client: Client) -> None:
+    client.prompt().says(system("init")).says(tool_call("m1")).says({"type": "control_cancel_request", "request_id": "m1"}).run()
+    assert (world.one("mcp_call")["status"], world.one("tool_execution")["status"]) == ("cancelled", "cancelled")
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "text"),
     [

@@ -212,6 +212,8 @@ def test_tools_of_the_host_are_called_inside_their_execution(run: Path) -> None:
     for call in calls.values():
         execution = executions[call["key"]]
         assert execution["start_ns"] <= call["start_ns"] <= call["end_ns"] <= execution["end_ns"]
+        # What the host itself ran is measured.
+        assert (execution["start_source"], execution["start_slack_ns"]) == ("instrument", 0)
 
 
 def test_the_servers_of_the_host_are_greeted_and_asked_for_their_tools(run: Path) -> None:

@@ -214,7 +214,7 @@ def test_a_host_that_leaves_ends_its_response_as_cancelled(world: World, client:
     [
         (hook("h1"), "hook", "PreToolUse:Bash"),
         (may_use("p1"), "permission", "Write"),
-        (tool_call("m1"), "mcp call", "add"),
+        (tool_call("m1"), "mcp call", "mcp__calc__add"),
     ],
     ids=["hook", "permission", "tool in the host"],
 )

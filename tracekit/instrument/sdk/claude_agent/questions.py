@@ -60,6 +60,8 @@ class Questions:
         if question is None:
             return None
         self._open[request_id] = question, request
+        if isinstance(question, ServerCall) and question.tool is not None:
+            question.tool.start(at_ns=at_ns)
         question.start(at_ns=at_ns)
         if isinstance(question, ServerCall):
             servers.introduce(question, request)
