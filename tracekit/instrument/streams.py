@@ -88,7 +88,8 @@ class Stream(Generic[T]):
             leave = getattr(self._source, "__exit__", None)
             return leave(kind, error, trace) if leave is not None else self.close()
         finally:
-            self._watch.error(error or GeneratorExit())
+            # Whatever its consumer failed of, to the stream it is one who leaves; an error of its own was told before.
+            self._watch.error(GeneratorExit())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
@@ -146,7 +147,8 @@ class AsyncStream(Generic[T]):
             leave = getattr(self._source, "__aexit__", None)
             return await (leave(kind, error, trace) if leave is not None else self.aclose())
         finally:
-            self._watch.error(error or GeneratorExit())
+            # Whatever its consumer failed of, to the stream it is one who leaves; an error of its own was told before.
+            self._watch.error(GeneratorExit())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
