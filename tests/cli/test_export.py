@@ -12,6 +12,7 @@ import duckdb
 import polars as pl
 import pytest
 
+from tests.cli.test_serve import serving
 from tests.exporters.test_collector import OK, collector
 from tests.exporters.world import SECOND, at, session
 from tracekit.cli.exporting import QUESTIONS
@@ -272,3 +273,16 @@ def test_every_question_of_an_exporter_is_answered(store: Path) -> None:
     with open_store(str(store)) as opened:
         answered = {name: len(ask(opened, Scope("one"), at(100))) for name, ask in QUESTIONS.items()}
     assert all(answered[name] for name in ("account", "failures", "metrics", "overlap", "tokens"))
+
+
+def test_what_one_tracekit_exports_another_takes_as_it_was(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = "session_id, agent_id, boundary, key, parent_key, name, start_ns, start_slack_ns, end_ns, end_slack_ns, status"
+    asked = f"SELECT {columns} FROM boundaries ORDER BY session_id, boundary, key"  # noqa: S608
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    other = tmp_path / "other.duckdb"
+    with serving("--store", str(other)) as server:
+        assert run(["export", "--format", "otlp", "--endpoint", server.url]) == 0
+        assert server.end()[0] == 0
+    with open_store(str(store)) as sent, open_store(str(other)) as taken:
+        assert taken.rows(asked) == sent.rows(asked)
