@@ -289,6 +289,14 @@ def test_a_session_of_ones_own_is_a_connection_too(mcp: World) -> None:
     assert the_call(mcp)["attributes"]["network.transport"] == "pipe"
 
 
+def test_a_client_that_is_given_a_transport_learns_what_it_is(mcp: World) -> None:
+    talk(stdio_client(STDIO), add)
+    assert [row["name"] for row in mcp.opened("mcp_connection")[:4]] == ["unknown", "unknown", "mcp_server", "mcp_server"]
+    assert connections(mcp)[0] == ("connected", "ok", "initialize")
+    assert {row["attributes"]["network.transport"] for row in mcp.closed("mcp_connection")} == {"pipe"}
+    assert the_call(mcp)["attributes"]["network.transport"] == "pipe"
+
+
 def test_a_server_that_cannot_be_spawned_for_a_session_of_ones_own_is_on_record(mcp: World) -> None:
     async def talking() -> None:
         async with stdio_client(StdioServerParameters(command="/nonexistent/weather")):

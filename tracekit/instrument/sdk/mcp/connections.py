@@ -120,9 +120,16 @@ class Connection:
         """Where what is done to connect belongs; None once that is over."""
         return None if self.is_ready or not self._handle.span.is_recording() else trace.set_span_in_context(self._handle.span)
 
-    def reached_by(self, wire: Any) -> None:
-        """This is the transport that it goes by."""
-        self._way = self._way._replace(wire=wire)
+    def reached_by(self, way: Way) -> None:
+        """This is the transport that it goes by, as the SDK opens it."""
+        if self._way.transport != UNKNOWN:
+            self._way = self._way._replace(wire=way.wire)
+            return
+        self._way = way._replace(began_ns=self._way.began_ns)
+        self.server = way.name
+        self._handle.introduced(way.name)
+        self._handle.say({semconv.MCP_TRANSPORT: way.transport})
+        self._handle.stage(way.first_stage)
 
     @guarded
     def stage(self, method: str) -> None:
@@ -221,8 +228,8 @@ def opened(way: Way) -> None:
     connection = CONNECTING.get()
     if connection is None:
         WAYS.set((*WAYS.get(), way))
-    elif way.wire is not None:
-        connection.reached_by(way.wire)
+    else:
+        connection.reached_by(way)
 
 
 def connection_for(session: Any) -> Connection:
