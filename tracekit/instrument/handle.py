@@ -250,10 +250,10 @@ class Handle:
         said, ended = ending.said, status or self._status or self._outcome(error)
         if ended is not Status.OK:
             said[semconv.STATUS] = ended.value
-        if self.key != self._opened_as:
-            said |= {semconv.KEY: self.key, semconv.OPENED_AS: self._opened_as}
         # What was said outright is known better than what the exception says.
         said |= self._to_say
+        if self.key != self._opened_as:
+            said |= {semconv.KEY: self.key, semconv.OPENED_AS: self._opened_as}
         if not self._span.is_recording():
             return
         self._span.set_attributes(said)

@@ -17,7 +17,8 @@ from tracekit.instrument.handle import current
 from tracekit.instrument.place import Place
 from tracekit.instrument.record import is_ours, marks, rows, said_by_span
 from tracekit.instrument.runtime import RUNTIME, Moment
-from tracekit.spool import Spool, spool_folder
+from tracekit.model import Span
+from tracekit.spool import Spool, span_row, spool_folder
 
 SPOOL_NAME: Final = "agent"
 
@@ -87,6 +88,11 @@ class SpoolProcessor(SpanProcessor):
             if here is not None:
                 self._places[span.get_span_context().span_id] = place = here.place
         _write(self._spool, span, said, place, None)
+
+    def tell(self, observation: Span) -> None:
+        """Write an observation that has no span of its own."""
+        if not self._is_off:
+            self._spool.append_line(_line(span_row(observation)))
 
     def opened(self, span: trace.Span) -> None:
         """Write again what an open span says by now."""

@@ -13,6 +13,8 @@ from tracekit.instrument.place import Place
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tracekit.model import Span
+
 NAME = "tracekit"
 """Of the tracer."""
 
@@ -27,6 +29,10 @@ class Recorder(Protocol):
     @property
     def folder(self) -> Path:
         """Where it writes."""
+        ...
+
+    def tell(self, observation: "Span") -> None:
+        """Keep what has no span of its own."""
         ...
 
     def opened(self, span: trace.Span) -> None:

@@ -149,13 +149,13 @@ def test_the_span_of_the_sdk_is_enriched_and_not_doubled(world: World, *, is_asy
     way = Way(is_async=is_async)
     with MessagesApi(Reply()) as api:
         play(api, world, way, stream_of(way, way.client(api, world), "messages"))
-    assert [span.name for span in world.spans] == ["stream_event text", "stream_event tool_use", "attempt 1", "anthropic.messages.create"]
+    assert [span.name for span in world.spans] == ["stream_event text", "stream_event tool_use", "anthropic.messages.create"]
     *parts, own = world.spans
     said = own.attributes or {}
     assert own.instrumentation_scope is not None
     assert own.instrumentation_scope.name == "com.anthropic.sdk.python"
     assert (own.kind, own.status.status_code, own.end_time) == (SpanKind.CLIENT, StatusCode.OK, 2_000)
-    assert [part.parent for part in parts] == [own.context] * 3
+    assert [part.parent for part in parts] == [own.context] * 2
     # What the SDK says stands beside what is added, and both agree.
     assert said["anthropic.request.id"] == said["tracekit.request.id"] == said["tracekit.key"] == "req_1"
     assert said["anthropic.message.stop_reason"] == "tool_use"
@@ -169,7 +169,7 @@ def test_where_the_sdk_traces_nothing_there_is_a_span_of_ours(world: World, *, i
     way = Way(is_async=is_async, is_native=False)
     with MessagesApi(Reply()) as api:
         play(api, world, way, stream_of(way, way.client(api, world), "messages"))
-    assert [span.name for span in world.spans] == ["stream_event text", "stream_event tool_use", "attempt 1", "chat claude-test"]
+    assert [span.name for span in world.spans] == ["stream_event text", "stream_event tool_use", "chat claude-test"]
     assert world.spans[-1].kind is SpanKind.CLIENT
 
 

@@ -43,7 +43,7 @@ def numbers_of(options: "FinalRequestOptions") -> "dict[str, Told]":
     return found
 
 
-def size_of(headers: Mapping[str, str]) -> "dict[str, Told]":
+def size_of(headers: Mapping[str, str]) -> int | None:
     """Bytes of the body, as sent."""
     said = headers.get("content-length", "")
-    return {semconv.REQUEST_SIZE: int(said)} if said.isdecimal() else {}
+    return int(said) if said.isdecimal() else None

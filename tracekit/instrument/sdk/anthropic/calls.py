@@ -14,6 +14,7 @@ from tracekit.instrument.runtime import RUNTIME
 from tracekit.instrument.sdk.anthropic.asked import model_of, numbers_of, provider_of, size_of
 from tracekit.instrument.sdk.anthropic.bodies import watched
 from tracekit.instrument.sdk.anthropic.errors import said_by_body, said_by_error
+from tracekit.instrument.sdk.anthropic.first import FirstAttempt
 from tracekit.instrument.sdk.anthropic.following import Following
 from tracekit.instrument.usage import field
 from tracekit.model import Status, semconv
@@ -57,12 +58,18 @@ class Call:
         self._handled = sys.exception()
         self._span: trace.Span | None = None
         self._request: ModelRequest | None = None
+        self._tries = 0
+        self._first: FirstAttempt | None = None
+        """The first attempt, as long as it has not failed."""
         self._attempt: Attempt | None = None
+        """The last attempt, where that is not the first, or failed."""
         self._refused: Refused | None = None
         """The last attempt's answer, where that was an error and it is not yet known what the SDK makes of it."""
         self._failure: dict[str, Told] = {}
         """What the last attempt failed of."""
         self._following: Following | None = None
+        self._whole_ns: int | None = None
+        """When an answer was there in one piece."""
         self._is_returned = False
 
     # What its middleware sees -----------------------------------------------------------------------------------------
@@ -83,53 +90,80 @@ class Call:
         if self._following is not None:
             self._following.dismissed()
             self._following = None
-        if self._attempt is not None:
-            self._attempt.end()
-            self._attempt = None
-        request = self._request or self._begin(sent)
-        self._attempt = request.attempt().start()
+        self._attempt_over(RUNTIME.clock())
+        self._first = self._attempt = None
+        self._tries += 1
+        if self._request is None:
+            self._begin(sent)
+        else:
+            self._attempt = self._request.attempt(self._tries).start()
 
-    def _begin(self, sent: "APIRequest") -> ModelRequest:
+    def _begin(self, sent: "APIRequest") -> None:
         options = sent.options
-        request = model_request(model_of(options), provider_of(self._client), stream=sent.stream, attributes=numbers_of(options))
-        self._request = request
-        return request.start() if self._span is None else request.adopt(self._span, finish=self._span_ends)
+        model = model_of(options)
+        request = model_request(model, provider_of(self._client), stream=sent.stream, attributes=numbers_of(options))
+        self._request = request.start() if self._span is None else request.adopt(self._span, finish=self._span_ends)
+        self._first = FirstAttempt(request, model)
+
+    def _attempt_over(self, at_ns: int) -> None:
+        """The last attempt is over, and was none that failed, which would have ended by now."""
+        if self._first is not None:
+            self._first.end(at_ns)
+        elif self._attempt is not None:
+            self._attempt.end(at_ns=at_ns)
+
+    def _spanned(self) -> "Attempt | None":
+        """The last attempt, which failed, as a span."""
+        if self._first is not None:
+            self._attempt, self._first = self._first.as_span(), None
+        return self._attempt
 
     @guarded
     def answered(self, response: "BaseAPIResponse[Any]") -> None:
         """The head of an answer came, and of one that does not stream all of it."""
-        request, attempt, http = self._request, self._attempt, response.http_response
-        if request is None or attempt is None:
+        request, http = self._request, response.http_response
+        if request is None:
             return
-        request_id = http.headers.get("request-id")
-        attempt.answered(http.status_code, {"request-id": request_id} if request_id else None)
-        size = size_of(http.request.headers)
-        attempt.say(size)
+        request_id, size = http.headers.get("request-id"), size_of(http.request.headers)
         if not http.is_success:
-            self._refused = Refused(attempt, said_by_body(_json(http), http.status_code), RUNTIME.clock())
+            self._was_refused(http, request_id, size)
             return
+        if self._first is not None:
+            self._first.answered(http.status_code, request_id, size)
+        elif self._attempt is not None:
+            _say_answer(self._attempt, http.status_code, request_id, size)
         self._failure = {}
-        request.say({semconv.HTTP_STATUS: http.status_code, **size})
-        request.response(request_id=request_id)
+        request.say(
+            {semconv.HTTP_STATUS: http.status_code} if size is None else {semconv.HTTP_STATUS: http.status_code, semconv.REQUEST_SIZE: size}
+        )
         if http.is_closed:
-            attempt.end()
-            _read(request, http)
+            self._whole_ns = RUNTIME.clock()
+            self._attempt_over(self._whole_ns)
+            _read(request, http, request_id)
         else:
+            request.response(request_id=request_id)
             self._follow(request, http)
+
+    def _was_refused(self, http: "httpx2.Response", request_id: str | None, size: int | None) -> None:
+        attempt = self._spanned()
+        if attempt is not None:
+            _say_answer(attempt, http.status_code, request_id, size)
+            self._refused = Refused(attempt, said_by_body(_json(http), http.status_code), RUNTIME.clock())
 
     def _follow(self, request: ModelRequest, http: "httpx2.Response") -> None:
         """Watch the body of an answer that the program is yet to read."""
-        self._following = Following(request)
+        self._following = Following(request, self._attempt_over)
         http.extensions[FOLLOWING] = self._following
         http.stream = watched(http.stream, self._following)
 
     @guarded
     def failed_to_send(self, error: BaseException) -> None:
         """No answer came."""
-        if self._attempt is not None:
+        attempt = self._spanned()
+        if attempt is not None:
             self._failure = said_by_error(error)
-            self._attempt.say(self._failure)
-            self._attempt.failed(error)
+            attempt.say(self._failure)
+            attempt.failed(error)
 
     def _settle(self, error: BaseException | None = None) -> None:
         """End an attempt whose answer was an error. What the SDK raises of it says more than a body that it did not read."""
@@ -182,15 +216,26 @@ class Call:
             request.end(error)
         else:
             request.say(self._failure)
-            ended_ns = self._attempt.ended_ns if self._attempt is not None else 0
-            request.end(status=Status.ERROR if self._failure else None, at_ns=ended_ns or None)
+            request.end(status=Status.ERROR if self._failure else None, at_ns=self._whole_ns)
 
 
-def _read(request: ModelRequest, http: "httpx2.Response") -> None:
+def _say_answer(attempt: "Attempt", status: int, request_id: str | None, size: int | None) -> None:
+    attempt.answered(status, {"request-id": request_id} if request_id else None)
+    if size is not None:
+        attempt.say({semconv.REQUEST_SIZE: size})
+
+
+def _read(request: ModelRequest, http: "httpx2.Response", request_id: str | None) -> None:
     """Read an answer that came in one piece."""
     said = _json(http)
     request.say({semconv.RESPONSE_SIZE: len(http.content)})
-    request.response(id=field(said, "id"), model=field(said, "model"), stop_reason=field(said, "stop_reason"), usage=field(said, "usage"))
+    request.response(
+        id=field(said, "id"),
+        request_id=request_id,
+        model=field(said, "model"),
+        stop_reason=field(said, "stop_reason"),
+        usage=field(said, "usage"),
+    )
     _issue(request, field(said, "content"))
 
 

@@ -1,5 +1,6 @@
 """Follows the body of one response as the program reads it, and tells the request what came when."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
@@ -27,10 +28,12 @@ class Following:
 
     Args:
         request: What it answers.
+        ended: Told when it ended.
     """
 
-    def __init__(self, request: "ModelRequest") -> None:
+    def __init__(self, request: "ModelRequest", ended: Callable[[int], None]) -> None:
         self._request = request
+        self._ended = ended
         self._clock = RUNTIME.clock
         self._now_ns = 0
         self._size = 0
@@ -113,6 +116,7 @@ class Following:
             self._is_over = True
             self._request.say({semconv.RESPONSE_SIZE: self._size})
             self._request.left()
+            self._ended(self._request.ended_ns)
 
     def _end(self, error: BaseException | None) -> None:
         if self._is_over:
@@ -128,3 +132,4 @@ class Following:
             request.say({semconv.STREAM_CUT: _UPSTREAM})
             request.end(status=Status.ERROR)
         request.end(error)
+        self._ended(request.ended_ns)

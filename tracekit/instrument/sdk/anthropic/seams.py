@@ -8,6 +8,7 @@ from anthropic._base_client import AsyncAPIClient, BaseClient, SyncAPIClient
 from anthropic._streaming import AsyncStream, Stream
 
 from tracekit.instrument.guard import blame, guarded
+from tracekit.instrument.runtime import RUNTIME
 from tracekit.instrument.sdk.anthropic.asked import is_model_request
 from tracekit.instrument.sdk.anthropic.bodies import Decoder
 from tracekit.instrument.sdk.anthropic.calls import CALL, FOLLOWING, Call
@@ -92,6 +93,8 @@ class Seams:
             if not is_model_request(options):
                 return None
             self._clients.join(client)
+            # A provider that was set up meanwhile must know us before the SDK's span begins.
+            RUNTIME.tracer()
             return Call(client)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
