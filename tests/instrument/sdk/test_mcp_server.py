@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp_types import ElicitResult
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanKind, StatusCode
+from pydantic import BaseModel
 
 from tests.instrument.conftest import World
 from tests.instrument.sdk.mcp_world import calc, over_http, talk
@@ -144,6 +147,29 @@ def test_a_call_in_an_agents_tool_call_keeps_its_id_on_both_sides(mcp: World) ->
 
     talk(calc(mcp), say)
     assert [(row["session_id"], row["key"]) for row in mcp.closed("mcp_call")] == [("s1", "toolu_1")] * 2
+
+
+def test_what_a_server_asks_of_its_client_is_part_of_the_call_that_waits_for_it(mcp: World) -> None:
+    server: MCPServer[Any] = MCPServer("curious")
+
+    class Name(BaseModel):
+        name: str
+
+    @server.tool()
+    async def greet(ctx: Context[Any, Any]) -> str:
+        answer = await ctx.elicit("who are you?", Name)
+        return f"hello {answer.action}"
+
+    async def decline(*_: Any) -> ElicitResult:
+        mcp.clock.advance(900)
+        return ElicitResult(action="decline")
+
+    talk(server, ask("greet", meta=TOOL_USE_ID), mode="legacy", elicitation_callback=decline)
+    (row,) = [row for row in mcp.closed("mcp_call") if row["attributes"]["mcp.method.name"] == "elicitation/create"]
+    assert (row["parent_key"], row["status"], row["end_ns"] - row["start_ns"]) == ("toolu_7", "ok", 900)
+    assert row["attributes"]["tracekit.mcp.server"] == "curious"
+    (span,) = [span for span in mcp.spans if span.name == "MCP send elicitation/create"]
+    assert span.parent == served(mcp).context
 
 
 def test_where_the_sdk_makes_no_span_there_is_one_of_ours(mcp: World) -> None:

@@ -9,11 +9,12 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 
 from tracekit.instrument.guard import blame
+from tracekit.instrument.handle import current
 from tracekit.instrument.runtime import RUNTIME
 from tracekit.instrument.sdk.mcp.connections import CONNECTIONS, Connection
-from tracekit.instrument.sdk.mcp.requests import BESIDE, HANDSHAKE, SCOPE, TOOLS_LIST, Request, end_of, enrich
+from tracekit.instrument.sdk.mcp.requests import BESIDE, HANDSHAKE, SCOPE, TOOLS_LIST, Request, Return, end_of, enrich
 from tracekit.instrument.sdk.replacing import Replacements
-from tracekit.model import semconv
+from tracekit.model import Boundary, semconv
 
 if TYPE_CHECKING:
     from tracekit.instrument.handle import Told
@@ -26,31 +27,18 @@ class Outgoing:
     """A request, from the call that sends it to the call's return.
 
     Args:
-        connection: Where it goes.
-        method: Its JSON-RPC method.
-        params: Its parameters.
+        handle: The boundary that it is; None where it is none of its own.
+        connection: Where it goes, where a client sends it.
+        context: Where the SDK's span belongs, where that is not where the code stands.
     """
 
-    def __init__(self, connection: Connection, method: str, params: Mapping[str, Any] | None) -> None:
+    def __init__(self, handle: "Request | McpConnection | None", connection: Connection | None, context: Context | None = None) -> None:
         self._connection = connection
-        self._method = method
         self._span: trace.Span | None = None
         self._began_ns = RUNTIME.clock()
         self._ended_ns = 0
-        self._handle: Request | McpConnection | None = None
-        self._about: dict[str, Told] = connection.about()
-        if method in HANDSHAKE:
-            connection.stage(method)
-        if method == TOOLS_LIST:
-            self._handle = connection.listing()
-        elif method not in BESIDE:
-            self._handle = Request(connection.server, method, params, self._about)
-        self._about[semconv.MCP_SERVER] = connection.server
-
-    @property
-    def context(self) -> Context | None:
-        """Where the SDK's span belongs: what is asked while connecting is part of that."""
-        return self._connection.context() if self._method in HANDSHAKE else None
+        self._handle = handle
+        self.context = context
 
     @property
     def span(self) -> trace.Span | None:
@@ -88,7 +76,8 @@ class Outgoing:
         """None came."""
         try:
             self._end(error)
-            self._connection.heard(error)
+            if self._connection is not None:
+                self._connection.heard(error)
         except Exception as mine:  # noqa: BLE001  (whatever it is, it is ours)
             blame(mine)
 
@@ -99,7 +88,7 @@ class Outgoing:
             self._handle.start(at_ns=self._began_ns)
         match self._handle:
             case None if self._span is not None:
-                enrich(self._span, self._about, error)
+                enrich(self._span, self._about(), error)
             case Request() as call if error is not None:
                 call.broke(error, at_ns=at_ns)
             case Request() as call:
@@ -110,6 +99,10 @@ class Outgoing:
                 end_of(listing, error, at_ns=at_ns)
         if self._span is not None:
             self._span.end(at_ns)
+
+    def _about(self) -> "dict[str, Told]":
+        connection = self._connection
+        return {} if connection is None else connection.about() | {semconv.MCP_SERVER: connection.server}
 
     def inside(self) -> Any:
         """Be where the other side's work stands, if that is done in this very process."""
@@ -130,14 +123,29 @@ _OUT: Final[ContextVar[Outgoing | None]] = ContextVar("tracekit_mcp_outgoing", d
 
 
 def _outgoing(dispatcher: Any, method: str, params: Mapping[str, Any] | None) -> Outgoing | None:
-    connection = CONNECTIONS.get(dispatcher)
-    if connection is None:  # a server that asks its client
-        return None
     try:
-        return Outgoing(connection, method, params)
+        connection = CONNECTIONS.get(dispatcher)
+        return _to_client(method, params) if connection is None else _to_server(connection, method, params)
     except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
         blame(error)
         return None
+
+
+def _to_server(connection: Connection, method: str, params: Mapping[str, Any] | None) -> Outgoing:
+    if method in HANDSHAKE:
+        connection.stage(method)
+        return Outgoing(None, connection, connection.context())
+    if method == TOOLS_LIST:
+        return Outgoing(connection.listing(), connection)
+    return Outgoing(None if method in BESIDE else Request(connection.server, method, params, connection.about()), connection)
+
+
+def _to_client(method: str, params: Mapping[str, Any] | None) -> Outgoing | None:
+    """What a server asks of its client while it answers a call; what it asks beside is nobody's waiting."""
+    call = current(Boundary.MCP_CALL)
+    if not isinstance(call, Request) or method in BESIDE:
+        return None
+    return Outgoing(Return(call, method, params), None)
 
 
 def sending(original: Function, replacements: Replacements) -> Function:

@@ -67,6 +67,11 @@ class Request(McpCall):
             self._name = f"{method} {target}".rstrip()
 
     @property
+    def server(self) -> str:
+        """Name of the server."""
+        return self._server
+
+    @property
     def has_own_name(self) -> bool:
         """Whether the model gave the call an id."""
         return self._key is not None
@@ -85,6 +90,26 @@ class Request(McpCall):
             self.end(at_ns=at_ns)
         else:
             self.end(error, at_ns=at_ns)
+
+
+class Return(Request):
+    """What a server asks of its client in the middle of a call: to sample, to ask the user, to list its roots.
+
+    Args:
+        call: The call that waits for it.
+        method: Its JSON-RPC method.
+        params: Its parameters.
+    """
+
+    def __init__(self, call: Request, method: str, params: Mapping[str, Any] | None) -> None:
+        super().__init__(call.server, method, params, {}, parent=call)
+        self._call = call
+
+    def _known_as(self) -> str | None:
+        return None
+
+    def _part_of(self) -> str | None:
+        return self._call.key
 
 
 KNOWN_CALLS: "WeakValueDictionary[str, Handle]" = WeakValueDictionary()
