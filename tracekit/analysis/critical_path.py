@@ -135,8 +135,8 @@ def critical_path(store: SpanStore, scope: Scope = EVERYTHING, *, by: str = "ses
 def what_if(store: SpanStore, scope: Scope = EVERYTHING, *, factors: Factors | None = None, by: str = "session") -> Sequence[WhatIf]:
     """Tell how long turns would have lasted if something had taken longer or shorter.
 
-    Each boundary begins as long after what it waited for as it did. The range has both ends: with every boundary as early and long, and
-    as late and short, as its witnesses allow.
+    Each boundary begins as long after what it waited for as it did. Where edges are only bounded, the answer is a range that holds what
+    the true edges would give.
 
     Args:
         store: An open store.
@@ -245,9 +245,7 @@ def _all(pieces: Iterable[Piece]) -> Iterable[Piece]:
 
 def _otherwise(turn: _Turn, factors: Factors, change: str, *, eager: bool) -> WhatIf:
     wall = turn.end - turn.start
-    latest = tuple(sorted((piece.surely() for piece in turn.pieces), key=lambda piece: piece.order))
-    both = [lasted(pieces, turn.start, turn.end, factors, eager=eager) for pieces in (turn.pieces, latest)]
-    low, high = min(both), max(both)
+    low, high = lasted(turn.pieces, turn.start, turn.end, factors, eager=eager)
     return WhatIf(
         session_id=turn.session_id,
         turn_key=turn.key,

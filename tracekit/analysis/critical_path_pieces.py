@@ -3,7 +3,7 @@
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tracekit.model import Boundary
@@ -47,12 +47,6 @@ class Piece:
     def order(self) -> tuple[int, bool, int, str]:
         """By start; a request before what it asks for."""
         return self.start, self.boundary != Boundary.MODEL_REQUEST, self.end, self.key
-
-    def surely(self) -> "Piece":
-        """The same piece as late and as short as the witnesses allow."""
-        end = max(self.sure[1], min(self.sure[0], self.possible[1]))
-        start = min(self.sure[0], end)
-        return replace(self, start=start, end=end, inner=cut([piece.surely() for piece in self.inner], start, end))
 
 
 @dataclass(slots=True)
@@ -125,26 +119,6 @@ def _adopt(session: Session) -> None:
     for key in [key for key in session.retries if key not in requests]:
         for row in session.retries.pop(key):
             session.pieces[row["agent_id"]].append(row)
-
-
-def cut(pieces: Iterable[Piece], start: int, end: int) -> tuple[Piece, ...]:
-    """Keep pieces within a narrower window."""
-    kept = (_narrowed(piece, start, end) for piece in pieces if piece.end > start and piece.start < end)
-    return tuple(sorted(kept, key=lambda piece: piece.order))
-
-
-def _narrowed(piece: Piece, start: int, end: int) -> Piece:
-    begins, ends = _clipped(piece.start, start, end), _clipped(piece.end, start, end)
-    ready = None if piece.ready is None else min(max(piece.ready, start), begins)
-    return replace(
-        piece,
-        start=begins,
-        end=ends,
-        sure=(_clipped(piece.sure[0], start, end), _clipped(piece.sure[1], start, end)),
-        possible=(_clipped(piece.possible[0], start, end), _clipped(piece.possible[1], start, end)),
-        ready=ready,
-        inner=cut(piece.inner, begins, ends),
-    )
 
 
 class Trigger(NamedTuple):
