@@ -1,5 +1,7 @@
 """What a session is measured by is what the questions answer, as ranges where they answer ranges."""
 
+import pytest
+
 from tests.exporters.world import AS_OF, SECOND, at, session
 from tracekit.analysis.account import account
 from tracekit.analysis.failed import failures
@@ -87,3 +89,12 @@ def test_sessions_are_those_of_the_scope_the_earliest_first() -> None:
 def test_an_interrupt_is_counted() -> None:
     found = _measured(span(Boundary.TURN, "t", at(0), at(5), attributes={semconv.INTERRUPTS: 2}))
     assert found["interrupts"] == (2, 2)
+
+
+def test_only_what_is_wanted_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with memory_store(session()) as store:
+        whole = measures(store, as_of_ns=AS_OF)["7f3a"]
+        for question in ("overlap", "account", "stuck", "tokens"):
+            monkeypatch.delattr(f"tracekit.analysis.measures.{question}")
+        wanted = measures(store, as_of_ns=AS_OF, names={"mcp", "ttft", "wall"})["7f3a"]
+    assert wanted == {name: whole[name] for name in ("wall", "ttft", "mcp")}

@@ -1,7 +1,7 @@
 """What a session can be judged by: numbers with a name, a unit and a direction, each a range where the witnesses allow no point."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from tracekit.analysis.account import CATEGORIES, account
@@ -10,7 +10,7 @@ from tracekit.analysis.failures import RULES, Family
 from tracekit.analysis.overlap import Overlap, overlap
 from tracekit.analysis.scope import EVERYTHING, Scope, ask
 from tracekit.analysis.sessions import Session, sessions
-from tracekit.analysis.stuck import DEFAULTS, Limits, State, stuck
+from tracekit.analysis.stuck import DEFAULTS, Limits, State, Stuck, stuck
 from tracekit.analysis.tokens import tokens
 from tracekit.store import SpanStore
 
@@ -42,6 +42,8 @@ class Bounds(NamedTuple):
 UNKNOWN: Final = Bounds(None, None)
 Measured = Mapping[str, Bounds]
 """The measures of one session, by name."""
+ByName = Mapping[str, Mapping[str, Bounds]]
+"""Some measures by name, by session."""
 
 _TIMES: Final = tuple(category for category in CATEGORIES if category not in {"streaming_hidden", "user_idle"})
 _FAMILIES: Final = tuple(Family)
@@ -76,8 +78,20 @@ MEASURES: Final[Mapping[str, Measure]] = {
 }
 """Every measure by its name, in the order in which they are listed."""
 
+_OVERLAPS: Final = frozenset({"hidden", "exposed", "hidden_share", "missed"})
+_SPENT: Final = frozenset(f"{name}_time" for name in _TIMES)
+_FIRST_BYTES: Final = frozenset({"ttft", "ttft_p95"})
+_FAILED: Final = frozenset({"failures", "unrecovered", *map(str, _FAMILIES), *_KINDS})
 
-def measures(store: SpanStore, scope: Scope = EVERYTHING, *, as_of_ns: int, limits: Limits = DEFAULTS) -> dict[str, Measured]:
+
+def measures(
+    store: SpanStore,
+    scope: Scope = EVERYTHING,
+    *,
+    as_of_ns: int,
+    limits: Limits = DEFAULTS,
+    names: Collection[str] | None = None,
+) -> dict[str, Measured]:
     """Measure every session of a scope.
 
     Args:
@@ -85,25 +99,28 @@ def measures(store: SpanStore, scope: Scope = EVERYTHING, *, as_of_ns: int, limi
         scope: Bounds; a session counts by its start, and then all of it.
         as_of_ns: The moment to which waits are counted.
         limits: From when on a wait is called stuck.
+        names: What is wanted; None for all. Questions that nobody asks are not answered.
 
     Returns:
-        By session id, the earliest session first: every measure by name.
+        By session id, the earliest session first: the measures by name, in the order of `MEASURES`.
     """
     listed = sorted(sessions(store, scope), key=lambda session: (session.start_ns, session.session_id))
-    whole = Scope(scope.session_id)
+    wanted = [name for name in MEASURES if names is None or name in names]
     by_session = {session.session_id: _counts(session) for session in listed}
-    for found in (
-        _overlaps(overlap(store, whole, by="session")),
-        _times(store, whole),
-        _first_bytes(store, whole),
-        _failures(failures(store, whole), by_session),
-        _costs(store, whole),
-        _stuck(store, whole, by_session, as_of_ns, limits),
-    ):
-        for session_id, measured in found.items():
+    whole = Scope(scope.session_id)
+    parts: Mapping[frozenset[str], Callable[[], ByName]] = {
+        _OVERLAPS: lambda: _overlaps(overlap(store, whole, by="session")),
+        _SPENT: lambda: _times(store, whole),
+        _FIRST_BYTES: lambda: _first_bytes(store, whole),
+        _FAILED: lambda: _failures(failures(store, whole), by_session),
+        frozenset({"cost"}): lambda: _costs(store, whole),
+        frozenset({"stuck"}): lambda: _stuck(stuck(store, whole, as_of_ns=as_of_ns, limits=limits, ended=True), by_session),
+    }
+    for provided, ask_them in parts.items():
+        for session_id, measured in ask_them().items() if provided.intersection(wanted) else ():
             if session_id in by_session:
                 by_session[session_id] |= measured
-    return {session_id: {name: measured.get(name, UNKNOWN) for name in MEASURES} for session_id, measured in by_session.items()}
+    return {session_id: {name: measured.get(name, UNKNOWN) for name in wanted} for session_id, measured in by_session.items()}
 
 
 def exactly(number: Number | None) -> Bounds:
@@ -182,8 +199,7 @@ def _costs(store: SpanStore, scope: Scope) -> dict[str, dict[str, Bounds]]:
     return {str(row.session_id): {"cost": exactly(row.cost_usd)} for row in tokens(store, scope, by="session") if not row.partial}
 
 
-def _stuck(store: SpanStore, scope: Scope, known: Iterable[str], as_of_ns: int, limits: Limits) -> dict[str, dict[str, Bounds]]:
-    waits = stuck(store, scope, as_of_ns=as_of_ns, limits=limits, ended=True)
+def _stuck(waits: Iterable[Stuck], known: Iterable[str]) -> dict[str, dict[str, Bounds]]:
     counted = Counter(one.session_id for one in waits if one.state == State.STUCK)
     return {session_id: {"stuck": exactly(counted[session_id])} for session_id in known}
 

@@ -82,7 +82,7 @@ def command(
     gates, strict = _gates(found, fail_on or (), strict=strict)
     now_ns = time.time_ns()
     with question(store, session=session or only, since=since, until=until, project=project) as (opened, scope):
-        judged = judge(gates, measured(opened, scope, as_of_ns=now_ns, limits=thresholds()))
+        judged = judge(gates, measured(opened, scope, as_of_ns=now_ns, limits=thresholds(), names={gate.measure for gate in gates}))
     if not judged:
         message = "no session in the store is meant by that, so there is nothing to check; `tracekit sessions` lists them"
         raise TracekitError(message, slug="nothing-to-check")

@@ -54,7 +54,7 @@ def command(
 
     names = [known_measure(name) for name in measure] if measure else None
     now_ns = time.time_ns()
-    chosen = Sets(store, as_of_ns=now_ns, limits=thresholds())
+    chosen = Sets(store, as_of_ns=now_ns, limits=thresholds(), names=names)
     sets = apart(chosen.select(base), chosen.select(head))
     found = compare(*sets, names)
     if as_json:

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -29,10 +29,12 @@ class Sets:
         store: Where ids and what sessions have in common are looked for.
         as_of_ns: The moment to which waits are counted.
         limits: From when on a wait is called stuck.
+        names: The measures that are wanted; None for all.
     """
 
-    def __init__(self, store: str | None, *, as_of_ns: int, limits: Limits) -> None:
+    def __init__(self, store: str | None, *, as_of_ns: int, limits: Limits, names: Collection[str] | None = None) -> None:
         self._store = store
+        self._names = names
         self._as_of_ns = as_of_ns
         self._limits = limits
         self._whole: dict[str, Measured] | None = None
@@ -65,7 +67,7 @@ class Sets:
         return {session_id: measured for session_id, measured in self._whole.items() if session_id in wanted}
 
     def _measured(self, store: SpanStore) -> dict[str, Measured]:
-        return measures(store, as_of_ns=self._as_of_ns, limits=self._limits)
+        return measures(store, as_of_ns=self._as_of_ns, limits=self._limits, names=self._names)
 
     def _of_path(self, path: Path) -> dict[str, Measured]:
         """The sessions of a store, or of transcripts, which are read into one that is thrown away."""
