@@ -110,7 +110,7 @@ def test_a_family_lists_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
         ("timeout", ["hook/timeout", "network/timeout", "tool/timeout"]),
         ("tool/timeout", ["tool/timeout"]),
         ("store_busy", ["store-busy"]),
-        ("mcp_call", ["mcp_call"]),
+        ("mcp_call", ["mcp-call", "mcp_call"]),
     ],
 )
 def test_a_topic_is_found_however_it_is_spelt_and_in_every_family(name: str, found: list[str]) -> None:

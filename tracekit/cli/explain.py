@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _COUNTED: Final = ("failure", "failures")
 _PAGES: Final = files("tracekit.cli") / "explanations"
-_WORDS: Final = ("account", "hidden", "outcome", "ranges", "slack", "verified")
+_WORDS: Final = ("account", "hidden", "outcome", "ranges", "slack", "thresholds", "verified")
 
 
 class Occurrence(TypedDict):
@@ -143,12 +143,14 @@ def find(name: str, known: list[Topic]) -> list[Topic]:
 
 
 def topics() -> Iterator[Topic]:
-    """Give every topic: words, boundaries, kinds of failures, errors."""
+    """Give every topic: words, boundaries, what is waited for, kinds of failures, errors."""
     pages = {entry.name.removesuffix(".md"): entry.read_text(encoding="utf-8") for entry in _PAGES.iterdir() if entry.name.endswith(".md")}
     for name in _WORDS:
         yield _topic(name, "word", pages.pop(name))
     for boundary, contract in CONTRACTS.items():
         yield Topic(boundary, "boundary", contract.meaning, contract_page(boundary, contract))
+    for entry in sorted((_PAGES / "waits").iterdir(), key=lambda entry: entry.name):
+        yield _topic(entry.name.removesuffix(".md"), "wait", entry.read_text(encoding="utf-8"))
     yield from _failures()
     for name in sorted(pages):
         yield _topic(name, "error", pages[name])
@@ -202,4 +204,4 @@ def _topic(name: str, about: str, markdown: str) -> Topic:
 
 
 def _plain(name: str) -> str:
-    return name.strip().lower().replace("-", "_")
+    return name.strip().lower().replace("-", "_").replace(" ", "_")

@@ -119,7 +119,7 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
         [Wait("tool", "tool_execution", "certain", 30)],
     ),
     "a call that only a transcript shows": (
-        [waits(), open_call(Boundary.TOOL_SCHEDULE, **BY_TRANSCRIPT)],
+        [waits(**BY_TRANSCRIPT), open_call(Boundary.TOOL_SCHEDULE, **BY_TRANSCRIPT)],
         [Wait("unknown", "tool_schedule", "unknown", 30)],
     ),
     "a tool that began": ([waits(), open_call(Boundary.TOOL_EXECUTION)], [Wait("tool", "tool_execution", "certain", 30)]),
