@@ -207,6 +207,27 @@ CASES: dict[str, tuple[list[Span], list[tuple[str, bool]]]] = {
         [TURN, attempt(1, 2, REFUSED), attempt(2, 4, REFUSED), answer(0, 9, key="req_1")],
         [("network/connect", RECOVERED)],
     ),
+    # Calls that telemetry tells of by a decision
+    **{
+        f"a call that was turned down by {by}": (
+            [
+                TURN,
+                call(
+                    10,
+                    {semconv.PERMISSION_DECISION: "reject", semconv.PERMISSION_SOURCE: by},
+                    status=Status.CANCELLED,
+                ),
+            ],
+            [(kind, TERMINAL)],
+        )
+        for by, kind in (
+            ("config", "tool/permission"),
+            ("hook", "hook/blocked"),
+            ("user_reject", "user/rejection"),
+            ("user_abort", "user/interrupt"),
+        )
+    },
+    "a call that was cancelled, and not by a decision": ([TURN, call(10, {}, status=Status.CANCELLED)], []),
     # Nobody's
     "a call that was cancelled with a sibling": (
         [TURN, call(10, {semconv.ERROR_TEXT: "<tool_use_error>Sibling tool call errored</tool_use_error>"})],

@@ -23,7 +23,7 @@ def asked(start_s: int = 0, end_s: int | None = 50, **fields: Any) -> Span:
 
 def answer(start_s: int, end_s: int | None, stop: str | None = "end_turn", **fields: Any) -> Span:
     said = {semconv.RESPONSE_ID: f"msg_{start_s}"} | ({semconv.STOP_REASON: stop} if stop else {})
-    known: dict[str, Any] = {"key": f"req_{start_s}", "status": Status.OK, "attributes": said}
+    known: dict[str, Any] = {"key": f"req_{start_s}", "status": Status.OK, "attributes": said, "source": Source.STREAM_JSON}
     return request(start_s * SECOND, None if end_s is None else end_s * SECOND, **known | fields)
 
 
@@ -167,6 +167,10 @@ LAYERS: dict[str, tuple[list[Span], dict[str, str]]] = {
     "all is well": (
         [asked(), answer(1, 5, "tool_use"), call(5, 9), answer(10, 12)],
         {"transport": "whole", "protocol": "conformed", "tool": "succeeded", "response": "closed", "business": "unknown"},
+    ),
+    "an answer that only telemetry saw": (
+        [asked(), answer(1, 9)._replace(source=Source.OTEL)],
+        {"transport": "unknown", "response": "closed"},
     ),
     "no tools": ([asked(), answer(1, 5)], {"tool": "none", "protocol": "conformed"}),
     "a tool failed, and the model went on": (

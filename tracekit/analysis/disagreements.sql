@@ -53,7 +53,7 @@ streams AS (
     WHERE boundary IN ('model_request', 'request_attempt') AND status = 'ok' AND attributes['tracekit.response.cut'] IS NOT NULL
 ),
 results AS (
-    -- A turn's result and its session's are one message.
+    -- A session's result is that of its last turn: where turns tell theirs, theirs count.
     SELECT
         session_id, agent_id, boundary, key, name, start_ns,
         'result' AS about,
@@ -61,8 +61,8 @@ results AS (
         source AS failed_source,
         CONCAT('is_error', COALESCE(CONCAT(': ', attributes['tracekit.result.terminal_reason']), '')) AS failed_text,
         CAST(NULL AS BIGINT) AS gap_ns,
-        ROW_NUMBER() OVER (PARTITION BY session_id, source, COALESCE(end_ns, start_ns) - MOD(COALESCE(end_ns, start_ns), 1000000000)
-            ORDER BY boundary DESC) AS place
+        CASE WHEN boundary = 'turn' THEN 1 ELSE 0 END AS of_turn,
+        MAX(CASE WHEN boundary = 'turn' THEN 1 ELSE 0 END) OVER (PARTITION BY session_id, source) AS turns_tell
     FROM mine
     WHERE boundary IN ('session', 'turn') AND attributes['tracekit.result.subtype'] = 'success'
       AND attributes['tracekit.result.is_error'] = 'true'
@@ -137,7 +137,7 @@ found AS (
     UNION ALL
     SELECT * FROM streams
     UNION ALL
-    SELECT session_id, agent_id, boundary, key, name, start_ns, about, well_source, failed_source, failed_text, gap_ns FROM results WHERE place = 1
+    SELECT session_id, agent_id, boundary, key, name, start_ns, about, well_source, failed_source, failed_text, gap_ns FROM results WHERE of_turn = turns_tell
     UNION ALL
     SELECT * FROM exits
     UNION ALL

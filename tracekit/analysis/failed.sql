@@ -19,6 +19,8 @@ candidates AS (
     WHERE (
         (boundary IN ('model_request', 'request_attempt', 'tool_schedule', 'tool_execution', 'mcp_call', 'compaction', 'subagent')
             AND status = 'error')
+        -- Telemetry tells of a call that was turned down by the decision alone.
+        OR (boundary = 'tool_schedule' AND status = 'cancelled' AND attributes['tracekit.permission.decision'] = 'reject')
         OR (boundary = 'model_request' AND attributes['gen_ai.response.finish_reasons'] IN ('max_tokens', 'refusal', 'model_context_window_exceeded'))
         OR (boundary = 'model_request' AND attributes['tracekit.response.cut'] IS NOT NULL)
         OR (boundary = 'turn' AND attributes['tracekit.turn.interrupts'] IS NOT NULL)

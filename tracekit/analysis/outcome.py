@@ -54,7 +54,7 @@ class Outcome(Finding):
     """`finished`, `truncated`, `lost`, `interrupted`, `exited mid-task`, `running` or `unknown`."""
     why: Annotated[str, Column("Why")]
     transport: Annotated[str, Column("Transport")]
-    """Did bytes arrive whole: `whole`, `mended` (some did not, and what they carried came later), `broken`, `unknown`."""
+    """Did bytes arrive whole: `whole`; `mended` (some did not, and a later answer did); `broken`; `unknown` where only telemetry saw it."""
     protocol: Annotated[str, Column("Protocol")]
     """Did control and tool replies conform: `conformed`, `broken`, `unknown`. A hook that says no conforms."""
     tool: Annotated[str, Column("Tool")]

@@ -14,7 +14,7 @@
 -- stopped_result                    1: that result is an interrupt's or a person's no: the agent is not expected to go on
 -- open_calls                        calls of the main agent without a result, that no later turn replaced
 -- calls, answered_calls             calls of all agents; those that got a result, were turned down or were stopped
--- requests, whole, cut_requests, failed_requests   of all agents: all; those whose answer came; broke off; never came
+-- requests, whole, cut_requests, failed_requests   of all agents: all; those whose answer came whole, by a witness who can tell; broke off; never came
 -- hooks, broken_hooks               hook runs; those that did not answer as the protocol wants (a refusal does)
 WITH mine AS (
     SELECT * FROM boundaries WHERE ($session_id IS NULL OR session_id = $session_id) AND witnesses <> 'progress'
@@ -100,8 +100,10 @@ request_counts AS (
         COUNT(*) AS requests,
         SUM(CASE WHEN attributes['tracekit.response.cut'] IS NOT NULL THEN 1 ELSE 0 END) AS cut_requests,
         SUM(CASE WHEN attributes['tracekit.response.cut'] IS NULL AND status = 'error' THEN 1 ELSE 0 END) AS failed_requests,
+        -- Telemetry calls a response a success whether or not message_stop came: alone it vouches for none.
         SUM(
-            CASE WHEN attributes['tracekit.response.cut'] IS NULL AND status <> 'error' AND end_ns IS NOT NULL THEN 1 ELSE 0 END
+            CASE WHEN attributes['tracekit.response.cut'] IS NULL AND status <> 'error' AND end_ns IS NOT NULL AND witnesses <> 'otel'
+                THEN 1 ELSE 0 END
         ) AS whole
     FROM mine
     WHERE boundary = 'model_request'
