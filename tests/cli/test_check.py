@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.exporters.test_junit import SCHEMA, etree
-from tests.exporters.world import SECOND, at, session
+from tests.exporters.world import HOSTILE, SECOND, at, session
 from tracekit.cli.main import run
 from tracekit.ingest.parse import span_line
 from tracekit.model import Source, Span
@@ -157,3 +157,20 @@ def test_the_measures_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
         "meaning": found["hidden_share"]["meaning"],
     }
     assert {"network", "network/stream_cut", "stuck", "permission_time"} <= found.keys()
+
+
+@pytest.mark.parametrize("text", HOSTILE[:9] + HOSTILE[12:13], ids=range(10))
+def test_hostile_names_are_inert_in_the_terminal_and_in_junit(text: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = [one._replace(session_id=f"s{text}", name=text) for one in session()]
+    _fill_anew(place, hostile)
+    assert run(["check", "--fail-on", "failures > 0", "--junit", "report.xml"]) == 1
+    out, _ = capsys.readouterr()
+    assert not set(out) & {"\x1b", "\x9b", "\x07", "\x00", "\u202e", "\r"}
+    root = etree.fromstring((place / "report.xml").read_bytes())
+    SCHEMA.assertValid(root)
+    assert len(list(root.iter("failure"))) == 1
+
+
+def _fill_anew(place: Path, spans: list[Span]) -> None:
+    (place / "store.duckdb").unlink()
+    fill(place / "store.duckdb", spans)
