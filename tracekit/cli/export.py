@@ -31,7 +31,7 @@ HEADERS: Final = "OTEL_EXPORTER_OTLP_HEADERS"
 def command(
     sessions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SESSION…]", help="Ids, beginnings of ids, or `latest`. Without any, all.", show_default=False),
+        typer.Argument(metavar="SESSION", help="Ids, beginnings of ids, or `latest`. Without any, all.", show_default=False),
     ] = None,
     *,
     form: Annotated[
