@@ -43,7 +43,14 @@ def _kind(pid: int, descriptor: int) -> str:
     target = _target(pid, descriptor)
     if target.startswith(_TERMINALS):
         return TERMINAL
-    return INPUT if target.startswith("pipe:") and not _has_writer(target, pid) else ""
+    return INPUT if _is_pipe(pid, descriptor) and not _has_writer(target, pid) else ""
+
+
+def _is_pipe(pid: int, descriptor: int) -> bool:
+    try:
+        return (_PROC / str(pid) / "fd" / str(descriptor)).is_fifo()
+    except OSError:
+        return False
 
 
 def _target(pid: int, descriptor: int) -> str:
