@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Final, Self, TypeVar, cast
 
 from opentelemetry import context as otel
 from opentelemetry import trace
@@ -17,6 +17,9 @@ from tracekit.instrument.runtime import RUNTIME, Moment
 from tracekit.model import NO_ATTRIBUTES, Boundary, Status, Value, semconv
 
 _HERE = otel.create_key("tracekit-boundary")
+# By themselves, since Python 3.11 looks a member of an enum up for longer than all the rest of a comparison takes.
+_OK: Final = Status.OK
+_ERROR: Final = Status.ERROR
 Told = Value | tuple[str, ...]
 """An attribute's value on an OpenTelemetry span."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,7 +43,14 @@ class Handle:
     boundary: ClassVar[Boundary]
     kind: ClassVar[SpanKind] = SpanKind.INTERNAL
 
+    _kind_name: ClassVar[str]
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __init_subclass__(cls) -> None:
+        """Look the boundary's name up once."""
+        super().__init_subclass__()
+        if hasattr(cls, "boundary"):
+            cls._kind_name = cls.boundary.value
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Keep what it was made with: a decorated function needs a fresh one for each call."""
@@ -156,7 +166,7 @@ class Handle:
         self._outer = self._parent.place if self._parent is not None else RUNTIME.place()
         self._key = self._known_as()
         # What somebody else started was opened under the name that it had then.
-        self._opened_as = foreign_key(span) if span is not None else self._key or fresh(self.boundary)
+        self._opened_as = foreign_key(span) if span is not None else self._key or fresh(self._kind_name)
         self._start_ns = RUNTIME.clock() if at_ns is None else at_ns
         self._place = self._standing()
         said = self._identity()
@@ -182,7 +192,7 @@ class Handle:
         return trace.set_span_in_context(parent.span)
 
     def _identity(self) -> dict[str, Told]:
-        said: dict[str, Told] = {semconv.BOUNDARY: self.boundary.value, semconv.KEY: self._opened_as}
+        said: dict[str, Told] = {semconv.BOUNDARY: self._kind_name, semconv.KEY: self._opened_as}
         place = self.place
         said[semconv.SESSION_ID] = place.session_id
         parent_key = self._part_of()
@@ -248,16 +258,16 @@ class Handle:
         self._close(ending)
         self.ended_ns = ending.at_ns
         said, ended = ending.said, status or self._status or self._outcome(error)
-        if ended is not Status.OK:
+        if ended is not _OK:
             said[semconv.STATUS] = ended.value
         # What was said outright is known better than what the exception says.
         said |= self._to_say
-        if self.key != self._opened_as:
-            said |= {semconv.KEY: self.key, semconv.OPENED_AS: self._opened_as}
+        if self._key is not None and self._key != self._opened_as:
+            said[semconv.KEY], said[semconv.OPENED_AS] = self._key, self._opened_as
         if not self._span.is_recording():
             return
         self._span.set_attributes(said)
-        if ended is Status.ERROR:
+        if ended is _ERROR:
             self._span.set_status(StatusCode.ERROR, str(said.get(semconv.ERROR_TEXT, "")) or None)
         self._keep_moments()
         if self._owned:
@@ -268,8 +278,8 @@ class Handle:
 
     def _outcome(self, error: BaseException | None) -> Status:
         if error is None:
-            return Status.OK
-        return Status.CANCELLED if is_cancellation(error) else Status.ERROR
+            return _OK
+        return Status.CANCELLED if is_cancellation(error) else _ERROR
 
     def _moments(self) -> list[Moment]:
         """The moments inside it."""

@@ -60,6 +60,7 @@ class ModelRequest(Handle):
         self._told_ns = 0
         self._tokens: dict[str, int] = {}
         self._message_id = ""
+        self._request_id = ""
         self._stop_reason: str | None = None
         self._is_messages = False
         """Whether the stream is one of the Messages API, which has a message_stop at its end."""
@@ -256,27 +257,21 @@ class ModelRequest(Handle):
             stop_reason: Why it stopped.
             usage: Token counts under the names of the Messages API, as a mapping or an object; of each the largest holds.
         """
+        if self._ended:
+            return
         if id:
-            self._message_id = id
-            self.say({semconv.RESPONSE_ID: id})
+            self._message_id = self._to_say[semconv.RESPONSE_ID] = id
         if request_id:
-            self.say({semconv.REQUEST_ID: request_id})
+            self._request_id = self._to_say[semconv.REQUEST_ID] = request_id
         if id or request_id:
-            self._name_by(request_id)
+            # The request id goes before the message id, which goes before nothing.
+            self._key = self._request_id or self._message_id
         if model:
-            self.say({semconv.RESPONSE_MODEL: model})
+            self._to_say[semconv.RESPONSE_MODEL] = model
         if stop_reason:
             self._stop_reason = stop_reason
         if usage is not None:
             self._count(usage)
-
-    def _name_by(self, request_id: str | None) -> None:
-        """The request id goes before the message id, which goes before nothing."""
-        if request_id:
-            self._request_id = request_id
-        self.named(self._request_id or self._message_id)
-
-    _request_id = ""
 
     def _count(self, usage: object) -> None:
         for name, number in counted(usage).items():
@@ -319,8 +314,7 @@ class ModelRequest(Handle):
             # Nobody else knows it: what it is called by is the attempt that it ended with.
             self.named(attempt.key)
         if attempt.request_id and not self._request_id:
-            self._name_by(attempt.request_id)
-            self.say({semconv.REQUEST_ID: attempt.request_id})
+            self.response(request_id=attempt.request_id)
         if attempt.is_open:
             attempt.end(None if self._first_byte_ns is not None else error, at_ns=end_ns)
 
