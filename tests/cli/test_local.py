@@ -98,8 +98,9 @@ def test_who_reads_what_nobody_will_write_is_told_from_who_has_a_writer(home: Pa
     read = f"import os; os.read(os.open({str(fifo)!r}, os.O_RDWR), 1)"  # it could write itself, and nobody else could
     with running(sys.executable, "-c", read, session="s5") as reader:
         until(lambda: [one.reads for one in here("s5").processes if one.bottom] == [INPUT])
-        with fifo.open("r+b"):
-            assert read_by(reader) == ""
+        writer = os.open(fifo, os.O_RDWR)
+        assert read_by(reader) == ""
+        os.close(writer)
 
 
 def test_a_client_is_known_by_the_file_that_it_keeps_and_its_connections_are_counted(home: Path) -> None:
