@@ -62,6 +62,15 @@ def test_what_is_open_lasts_to_the_end_and_agents_have_lanes(tmp_path: Path) -> 
     assert (drawn["tool"], drawn["hook a1"]) == ([9.0], [1.0])
 
 
+def test_names_from_outside_are_inert(tmp_path: Path) -> None:
+    hostile = '<a href="javascript:alert(1)">x</a><script>' + "y" * 1_000_000
+    with opened(tmp_path, turn(0, 9), request(0, 4), *tool(4, 4, 9, name=hostile, agent_id="<b>a1</b>")) as traces:
+        drawn = figures.timeline(traces.timeline()).to_json() + figures.overlap(traces.overlap(by="tool"), label="tool_name").to_json()
+    assert "<a" not in drawn.replace("\\u003c", "<")
+    assert "<b>" not in drawn.replace("\\u003c", "<")
+    assert len(drawn) < 100_000
+
+
 def test_recorded_answers_are_drawn(traces: Traces) -> None:
     for session in traces.sessions()["session_id"]:
         figure = figures.timeline(traces.timeline(session))

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Iterable, Iterator
+from html import escape
 from typing import Any, Final
 
 import polars as pl
@@ -10,6 +11,7 @@ Part = dict[str, Any]
 
 _SECOND: Final = 1e9
 _LABEL: Final = 24
+_NAME: Final = 200
 _FRAME: Final = 140
 _LINE: Final = 28
 """Pixels around the lines of a figure, and of one line."""
@@ -62,7 +64,7 @@ def timeline(moments: pl.DataFrame) -> Any:
     for agent in dict.fromkeys([None, *(row["agent_id"] for row in shown)]):
         for lane in dict.fromkeys(LANES.values()):
             rows = [row for row in shown if row["agent_id"] == agent and LANES[row["boundary"]] == lane]
-            name = f"{lane} {agent or ''}".strip()
+            name = escape(f"{lane} {agent or ''}".strip())
             bars += [_bars(_outer(rows, last), origin, name, COLOURS[lane], pale=True)] if rows else []
             bars += [_bars(_inner(rows, last), origin, name, COLOURS[lane], pale=False)] if rows else []
     return _figure(bars, "seconds since the first boundary", barmode="overlay", legend="kind and agent")
@@ -104,7 +106,7 @@ def missed(found: pl.DataFrame, *, label: str) -> Any:
 
 
 def _names(found: pl.DataFrame, label: str) -> list[str]:
-    return [str(name)[:_LABEL] for name in found[label].to_list()]
+    return [escape(str(name)[:_LABEL]) for name in found[label].to_list()]
 
 
 def _stacked(name: str, names: list[str], values: pl.Series, marker: Part) -> Part:
@@ -149,7 +151,9 @@ def _inner(rows: Iterable[Part], last: int) -> Iterator[tuple[int, int, int, str
 
 
 def _words(row: Part) -> str:
-    return f"{row['boundary']} {row['name']}<br>{row['key']}<br>seen by {row['witnesses']}<br>{row['status']}"
+    """What stands beside the pointer. Names come from outside, and plotly reads tags and links in every text."""
+    lines = (f"{row['boundary']} {row['name'][:_NAME]}", row["key"], f"seen by {row['witnesses']}", row["status"])
+    return "<br>".join(map(escape, lines))
 
 
 def _bars(found: Iterator[tuple[int, int, int, str]], origin: int, lane: str, colour: str, *, pale: bool) -> Part:
