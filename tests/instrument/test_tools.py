@@ -139,6 +139,34 @@ def test_with_content_arguments_are_kept_without_their_secrets(bare: "World") ->
     assert bare.one("tool_schedule")["attributes"]["tracekit.content"] == '{"path":"a","[secret]}'
 
 
+class Arguments:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+CIRCLE: dict[str, object] = {}
+CIRCLE["self"] = CIRCLE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [
+        ({"path": "a"}, b'{"path":"a"}'),
+        (Arguments("a"), b'{"path":"a"}'),
+        ([Arguments("a"), {1}], b'[{"path":"a"},"{1}"]'),
+        ({("a", 1): 2}, b"{('a', 1): 2}"),
+        (CIRCLE, b"{'self': {...}}"),
+        ("half \ud83d", "half \ud83d".encode(errors="surrogatepass")),
+        (b"bytes", b"\"b'bytes'\""),
+    ],
+)
+def test_a_tool_may_be_called_with_anything(world: "World", arguments: object, kept: bytes) -> None:
+    with turn("p"), tool_schedule("Read", "toolu_1") as call:
+        call.input(arguments)
+    said = world.one("tool_schedule")["attributes"]
+    assert (said["tracekit.tool.input_size"], said["tracekit.tool.input_digest"]) == (str(len(kept)), digest(kept))
+
+
 def test_the_request_of_a_call_may_be_told_by_its_key(world: "World") -> None:
     with turn("p"):
         tool_schedule("add", "toolu_1", request="req_5").start().yielded()

@@ -1,5 +1,7 @@
 """What is kept of arguments and results: their size and a digest, which tell a loop, and only with content what they say."""
 
+import json
+
 from tracekit.instrument.handle import Told
 from tracekit.instrument.runtime import RUNTIME
 from tracekit.model import semconv
@@ -18,8 +20,24 @@ def kept_result(value: object) -> dict[str, Told]:
 
 
 def _kept(value: object, size: str, digest_: str) -> dict[str, Told]:
-    data = value.encode(errors="surrogatepass") if isinstance(value, str) else compact_json(value)
+    data = value.encode(errors="surrogatepass") if isinstance(value, str) else _as_json(value)
     said: dict[str, Told] = {size: len(data), digest_: digest(data)}
     if RUNTIME.content:
         said[semconv.CONTENT] = mask_secrets(data.decode(errors="replace"))
     return said
+
+
+def _as_json(value: object) -> bytes:
+    """What a tool is called with, or gives back, is anything: objects by their fields, and what cannot be said in JSON by its repr."""
+    try:
+        return compact_json(value)
+    except (TypeError, ValueError, RecursionError):
+        pass
+    try:
+        return json.dumps(value, separators=(",", ":"), default=_fields).encode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(value).encode(errors="replace")
+
+
+def _fields(value: object) -> object:
+    return vars(value) if hasattr(value, "__dict__") else repr(value)
