@@ -113,3 +113,11 @@ def test_a_set_that_cannot_be_had_is_an_error(base: str, head: str, slug: str, c
 def test_an_unknown_measure_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compare", "version=2.1.29", "version=2.1.30", "--measure", "speed"]) == 2
     assert "tracekit explain measure-unknown" in capsys.readouterr().err
+
+
+def test_measures_that_are_equal_are_shown_only_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    looked_for = {"wall", "streaming_time", "ttft", "network"}
+    for arguments, shown in (([], {"wall", "streaming_time"}), (["--all"], looked_for)):
+        assert run(["compare", "version=2.1.29", "version=2.1.30", *arguments]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert {line.split()[0] for line in lines if line[:1].isalpha()} & looked_for == shown

@@ -38,7 +38,7 @@ def command(
         typer.Option("--measure", metavar="NAME", help="Only this one; may be given again. Fewer are a sharper test.", show_default=False),
     ] = None,
     fail_on_worse: Annotated[bool, typer.Option("--fail-on-worse", help="Exit with 1 if anything got worse.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Show measures without evidence too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show measures that are equal, or unknown in one set, too.")] = False,
     as_json: AsJson = False,
     store: Store = None,
 ) -> None:
@@ -66,7 +66,7 @@ def command(
 
 
 def _show(found: Sequence["Comparison"], sizes: Sequence[int], *, everything: bool) -> None:
-    shown = [one for one in found if everything or one.verdict != "no evidence"]
+    shown = [one for one in found if everything or (one.difference_lower, one.difference_upper) not in {(None, None), (0, 0)}]
     if shown:
         output.emit([_line(one) for one in shown], as_json=False)
         output.write("")
