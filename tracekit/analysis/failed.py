@@ -68,13 +68,18 @@ def failures(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Failure]:
         if row["boundary"] == Boundary.REQUEST_ATTEMPT:
             attempts[row["session_id"], row["parent_key"]].append(row)
     calls = {boundary: {(row["session_id"], row["key"]) for row in rows if row["boundary"] == boundary} for boundary in _CALLS}
-    rejected = [row for row in rows if row["boundary"] == Boundary.TOOL_SCHEDULE]
+    rejected: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["boundary"] == Boundary.TOOL_SCHEDULE:
+            rejected[row["session_id"]].append(row)
     found = [
         _failure(row, attempts.pop((row["session_id"], row["key"]), []))
         for row in rows
-        if row["boundary"] != Boundary.REQUEST_ATTEMPT and not _told_elsewhere(row, calls, rejected) and not _harmless(row)
+        if row["boundary"] != Boundary.REQUEST_ATTEMPT
+        and not _told_elsewhere(row, calls, rejected[row["session_id"]])
+        and not _harmless(row)
     ]
-    found += [_chain(store, chain) for chain in attempts.values()]
+    found += [_chain(chain) for chain in attempts.values()]
     again = repeated([row for row in rows if row["boundary"] == Boundary.MODEL_REQUEST and row["status"] == Status.ERROR])
     found = [_again(failure) if (failure.session_id, failure.key) in again else failure for failure in found]
     return _without_echoes(_met(sorted(found, key=lambda failure: (failure.end_ns, failure.session_id, failure.key))))
@@ -89,9 +94,12 @@ def _again(failure: Failure) -> Failure:
 def _met(found: Sequence[Failure]) -> list[Failure]:
     """One failure where two witnesses saw the same event under different keys; a server's failures are one, whenever they came."""
     kept: list[Failure] = []
+    alike: dict[tuple[str | None, ...], list[int]] = defaultdict(list)
     for failure in found:
-        twin = next((index for index, other in enumerate(kept) if failure.boundary in _KEYLESS and _same(other, failure)), None)
+        places = alike[failure.session_id, failure.agent_id, failure.boundary, failure.name] if failure.boundary in _KEYLESS else []
+        twin = next((place for place in places if _same(kept[place], failure)), None)
         if twin is None:
+            places.append(len(kept))
             kept.append(failure)
         else:
             kept[twin] = _joined(kept[twin], failure)
@@ -99,8 +107,7 @@ def _met(found: Sequence[Failure]) -> list[Failure]:
 
 
 def _same(first: Failure, second: Failure) -> bool:
-    if (first.session_id, first.agent_id, first.boundary, first.name) != (second.session_id, second.agent_id, second.boundary, second.name):
-        return False
+    """Whether two of one boundary under one name are one event."""
     if first.boundary == Boundary.MCP_CONNECTION:
         return True
     apart = not set(first.witnesses.split(",")) & set(second.witnesses.split(","))
@@ -135,7 +142,13 @@ _CALLS: Final = (Boundary.TOOL_SCHEDULE, Boundary.TOOL_EXECUTION, Boundary.MCP_C
 
 
 def _told_elsewhere(row: Row, calls: Mapping[Boundary, set[tuple[str, str]]], rejected: Sequence[Row]) -> bool:
-    """A failed execution is told by its schedule; a hook that blocked a tool by the tool; an interrupt by the tool it rejected."""
+    """A failed execution is told by its schedule; a hook that blocked a tool by the tool; an interrupt by the tool it rejected.
+
+    Args:
+        row: What may be told elsewhere.
+        calls: Session id and key of the calls that failed, by what of them was seen.
+        rejected: Failed calls of its session.
+    """
     session_id, boundary = row["session_id"], Boundary(row["boundary"])
     schedules = calls[Boundary.TOOL_SCHEDULE]
     if boundary in _CALLS:
@@ -145,9 +158,7 @@ def _told_elsewhere(row: Row, calls: Mapping[Boundary, set[tuple[str, str]]], re
     during_tool = row["attributes"].get(semconv.INTERRUPTED) == "tool" or row["attributes"].get(semconv.TERMINAL_REASON) == "aborted_tools"
     if boundary in {Boundary.TURN, Boundary.SESSION} and during_tool:
         return any(
-            call["session_id"] == session_id
-            and (boundary is Boundary.SESSION or call["turn_key"] == row["key"])
-            and abs(call["end_ns"] - row["end_ns"]) < _SAME_MOMENT_NS
+            (boundary is Boundary.SESSION or call["turn_key"] == row["key"]) and abs(call["end_ns"] - row["end_ns"]) < _SAME_MOMENT_NS
             for call in rejected
         )
     return False
@@ -163,14 +174,10 @@ def _failure(row: Row, attempts: Sequence[Row]) -> Failure:
     return _row(row, chain.verdict if chain else classify(evidence_of(row)), chain, recovered=recovered)
 
 
-def _chain(store: SpanStore, attempts: Sequence[Row]) -> Failure:
+def _chain(attempts: Sequence[Row]) -> Failure:
     """Attempts that failed before one that was answered: recovered, unless the request is open to this day."""
-    last = attempts[-1]
-    sql = "SELECT end_ns, status FROM boundaries WHERE session_id = $session_id AND boundary = 'model_request' AND key = $key"
-    request = store.rows(sql, session_id=last["session_id"], key=last["parent_key"])
-    answered = bool(request) and request[0]["end_ns"] is not None and request[0]["status"] != "error"
     chain = judged(attempts)
-    return _row(last, chain.verdict, chain, recovered=answered)
+    return _row(attempts[-1], chain.verdict, chain, recovered=bool(attempts[-1]["answered"]))
 
 
 def _row(row: Row, verdict: Verdict, chain: Chain | None, *, recovered: bool) -> Failure:

@@ -5,6 +5,7 @@
 -- session_id, agent_id, boundary, key, parent_key, name, status, attributes, witnesses
 -- start_ns, end_ns      when it began and ended, at the latest
 -- wait_ns               of an attempt: how long the client slept after it; NULL where no witness saw the wait
+-- answered              1: the request that an attempt belongs to was answered in the end
 -- answered_ns           of a request: when the last answer before it came; NULL where there was none
 -- turn_key              the turn it belongs to, where known
 -- went_on               1: the model answered again in the same turn afterwards
@@ -64,6 +65,11 @@ earlier AS (
     WHERE c.boundary = 'model_request'
     GROUP BY c.session_id, c.key
 ),
+requests AS (
+    SELECT session_id, key, CASE WHEN end_ns IS NOT NULL AND status <> 'error' THEN 1 ELSE 0 END AS answered
+    FROM mine
+    WHERE boundary = 'model_request'
+),
 placed AS (
     SELECT candidates.*, turns.turn_key, turns.next_start
     FROM candidates
@@ -77,6 +83,7 @@ SELECT
     p.session_id, p.agent_id, p.boundary, p.key, p.parent_key, p.name, p.status, p.attributes, p.witnesses, p.start_ns, p.end_ns, p.turn_key,
     MAX(w.wait_ns) AS wait_ns,
     MAX(b.answered_ns) AS answered_ns,
+    COALESCE(MAX(q.answered), 0) AS answered,
     MAX(CASE WHEN a.answer_ns IS NULL OR p.boundary = 'mcp_connection' THEN 0 ELSE 1 END) AS went_on,
     MAX(CASE WHEN c.end_ns IS NULL THEN 0 ELSE 1 END) AS reconnected
 FROM placed AS p
@@ -84,6 +91,8 @@ LEFT JOIN waits AS w
   ON p.boundary = 'request_attempt' AND w.session_id = p.session_id AND w.key = p.key
 LEFT JOIN earlier AS b
   ON p.boundary = 'model_request' AND b.session_id = p.session_id AND b.key = p.key
+LEFT JOIN requests AS q
+  ON p.boundary = 'request_attempt' AND q.session_id = p.session_id AND q.key = p.parent_key
 LEFT JOIN connections AS c
   ON p.boundary = 'mcp_connection' AND c.session_id = p.session_id AND c.name = p.name AND c.end_ns >= p.end_ns
 LEFT JOIN answers AS a
