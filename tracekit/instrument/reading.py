@@ -48,7 +48,8 @@ def read_event(request: Request, event: object, *, at_ns: int | None = None) -> 
     kind = field(event, "type")
     if not isinstance(kind, str):
         return
-    index = field(event, "index")
+    found = field(event, "index")
+    index = found if isinstance(found, int) else None
     if kind == "content_block_delta":
         delta = field(event, "delta")
         content = _DELTAS.get(field(delta, "type"))

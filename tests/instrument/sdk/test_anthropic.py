@@ -243,6 +243,29 @@ def test_a_tool_call_that_is_run_under_the_stream_knows_which_response_asked_for
     assert world.span("tool_schedule").parent == world.span("model_request").context
 
 
+@BOTH
+def test_events_that_nobody_knows_yet_pass(world: World, *, is_async: bool) -> None:
+    way = Way(is_async=is_async)
+    odd: tuple[dict[str, Any], ...] = (
+        delta(0, type="citations_delta", citation={"type": "char_location", "cited_text": "x"}),
+        delta(0, type="of_next_year", what=[1, 2]),
+        delta(7, type="text_delta", text="of no block"),
+        {"type": "content_block_delta"},
+        {"type": "of_next_year", "index": {"odd": True}},
+    )
+    with MessagesApi(Reply()) as api:
+        stream = stream_of(way, way.client(api, world), "messages")
+        sent = api.stream()
+        sent.send(START, block_start(0, **TEXT), *odd, text_delta(0, "ab"), block_stop(0), STOP)
+        sent.end()
+        got = 0
+        while way.next(stream) is not None:
+            got += 1
+    assert got == len(odd) + 5
+    request, _, _, (block,) = recorded(world)
+    assert (request["status"], block["status"], block["attributes"]["tracekit.block.size"]) == ("ok", "ok", "2")
+
+
 @NATIVE
 def test_what_is_asked_of_the_api_beside_messages_is_left_alone(world: World, *, is_native: bool) -> None:
     way = Way(is_async=False, is_native=is_native)

@@ -70,23 +70,20 @@ class Following:
     def event(self, name: str | None, data: str) -> None:
         """The SDK found an event in what came."""
         try:
-            if name != _DELTA or not self._take_delta(data):
-                self._read(name, data)
-        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
-            blame(error)
+            if name == _DELTA:
+                # Nearly all events are deltas, and of these nothing is wanted but their length.
+                said = _loads(data)
+                delta = said["delta"]
+                content = delta.get(_CONTENT.get(delta["type"]))
+                if type(content) is str:
+                    self._request.event(_DELTA, said["index"], len(content), at_ns=self._now_ns)
+                    return
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+            # One of another shape: it is read the long way.
+            pass
+        self._read(name, data)
 
-    def _take_delta(self, data: str) -> bool:
-        """Nearly all events are deltas, and of these nothing is wanted but their length; gives whether it was one that goes this way."""
-        try:
-            said = _loads(data)
-            delta = said["delta"]
-            size = len(delta[_CONTENT[delta["type"]]])
-            index: int = said["index"]
-        except (orjson.JSONDecodeError, LookupError, TypeError):
-            return False
-        self._request.event(_DELTA, index, size, at_ns=self._now_ns)
-        return True
-
+    @guarded
     def _read(self, name: str | None, data: str) -> None:
         self._is_begun = True
         try:
