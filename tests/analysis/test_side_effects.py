@@ -1,5 +1,7 @@
 """What may have run: each call of which the protocol does not say so, and whether it was called again."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +9,9 @@ import pytest
 from tests.analysis.cases import in_one_store
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.side_effects import STILL_RUNNING_NS, SideEffect, side_effects
+from tracekit.ingest import import_paths
 from tracekit.model import Boundary, Source, Span, Status, semconv
+from tracekit.store import open_store
 from tracekit.testing import memory_store, request, span, tool, turn
 
 SECOND = 1_000_000_000
@@ -160,3 +164,49 @@ def test_calls_count_by_their_end() -> None:
     bounds = [(Scope(), 1), (Scope(since_ns=10 * SECOND), 1), (Scope(since_ns=10 * SECOND + 1), 0), (Scope("another"), 0)]
     with memory_store([TURN, *ran(TIMED_OUT)]) as store:
         assert [len(side_effects(store, scope)) for scope, _ in bounds] == [count for _, count in bounds]
+
+
+# Played: a transcript as a client writes it -----------------------------------------------------------------------------
+
+
+def written(folder: Path, *steps: tuple[str, str, dict[str, Any], str | None]) -> Path:
+    """Write a session in which each step is a message with one call, `(id, tool, arguments, error)`, and its result."""
+    lines: list[dict[str, Any]] = [_entry(0, "user", {"role": "user", "content": "go"}, promptId="p1")]
+    for number, (key, name, arguments, error) in enumerate(steps, start=1):
+        block = {"type": "tool_use", "id": key, "name": name, "input": arguments}
+        message = {"id": f"msg_{number}", "role": "assistant", "model": "m", "content": [block], "stop_reason": "tool_use"}
+        result = {"type": "tool_result", "tool_use_id": key, "content": error or "done", "is_error": error is not None}
+        lines.append(_entry(10 * number, "assistant", message, requestId=f"req_{number}"))
+        lines.append(_entry(10 * number + 5, "user", {"role": "user", "content": [result]}))
+    last = {"id": "msg_99", "role": "assistant", "model": "m", "content": [{"type": "text", "text": "ok"}], "stop_reason": "end_turn"}
+    lines.append(_entry(500, "assistant", last, requestId="req_99"))
+    path = folder / "session.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def _entry(second: int, kind: str, message: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    stamp = f"2026-11-30T10:{second // 60:02}:{second % 60:02}.000Z"
+    known = {"uuid": f"u{second}", "parentUuid": None, "sessionId": "played", "version": "2.1.200", "isSidechain": False}
+    return known | {"type": kind, "timestamp": stamp, "message": message} | fields
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "reason"),
+    [
+        ("Bash", "<tool_use_error>Error: Streaming fallback - tool execution discarded</tool_use_error>", "thrown away"),
+        ("Bash", "Exit code 137\n[Request interrupted by user for tool use]", "interrupted while it ran"),
+        ("Bash", "Exit code 143\nCommand timed out after 2m 0.0s", "killed after its timeout"),
+        ("mcp__shop__buy", "MCP error -32001: Request timed out", "did not answer"),
+        ("mcp__shop__buy", 'MCP tool "buy" response (94702 tokens) exceeds maximum allowed tokens (25000).', "too large"),
+    ],
+)
+def test_a_call_that_a_transcript_shows_and_its_repetition_are_told(name: str, error: str, reason: str, tmp_path: Path) -> None:
+    arguments = {"command": "make deploy"}
+    steps = (("toolu_a", name, arguments, error), ("toolu_b", name, {"command": "other"}, None), ("toolu_c", name, arguments, None))
+    database = str(tmp_path / "store.duckdb")
+    import_paths([written(tmp_path, *steps)], database)
+    with open_store(database) as store:
+        (effect,) = side_effects(store)
+    assert reason in effect.reason
+    assert (effect.key, effect.repeated, effect.repeat_key, effect.request_key) == ("toolu_a", True, "toolu_c", "req_1")
