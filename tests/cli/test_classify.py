@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, cast
 
 import pytest
 
-from tracekit.analysis.failures import talk
+from tracekit.analysis.failures import Layer, talk
 from tracekit.cli import classify
 from tracekit.cli.main import run
 
@@ -111,6 +111,13 @@ def test_a_text_may_be_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
     assert _one(capsys, "Request timed out", "--layer", "mcp-call")["family"] == "mcp"
     assert _one(capsys, "no reason given", "--http-status", "403")["kind"] == "organization"
     assert _one(capsys, "--error-type", "overloaded_error", "--http-status", "529")["kind"] == "overloaded"
+
+
+def test_the_help_names_every_layer(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["classify", "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert [layer for layer in Layer if layer not in printed] == []
 
 
 def test_without_a_text_and_at_a_terminal_it_asks_for_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

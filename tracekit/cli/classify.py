@@ -13,7 +13,7 @@ LONGEST: Final = 16 * 1024 * 1024
 
 
 def command(
-    text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help="The error's text. Without it, reports are read from stdin.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT", help="The error's text. Without it, reports are read from stdin.")] = None,
     *,
     layer: Annotated[
         str | None,
@@ -28,6 +28,9 @@ def command(
     A line in has `error_text`, and where known `layer`, `http_status` and `error_type`. A line out has `family`, `kind`, `retry` and
     `evidence`, in the same order. What is no failure (a notice, source code that only speaks of errors) has the family `none`. A line that
     cannot be read gives `{"line": N, "error": …}`, the others are judged, and the exit code is 2. `tracekit explain KIND` says more.
+
+    Layers: `proxy/tls/dns`, `model-request`, `sse-stream`, `compaction`, `tool-input`, `tool-permission`, `tool-exec`, `sandbox`,
+    `mcp-connect`, `mcp-initialize`, `mcp-discovery`, `mcp-call`, `hook`, `user-interrupt`, `cli`; a boundary may be named too.
 
     Example: `jq -c '{error_text: .message}' errors.jsonl | tracekit classify`
     """
