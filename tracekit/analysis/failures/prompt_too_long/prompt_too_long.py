@@ -35,6 +35,7 @@ _SAYS: Final = wording(
     r"(?:input|prompt).{0,30}\b[\d,]+ tokens.{0,30}(?:longer|larger|greater|more) than",
     r"(?:longer|larger|greater) than the (?:model'?s? )?(?:maximum )?context",
     r"exceed\w*.{0,40}\bcontext(?: (?:size|limit|length|window)|_length)",
+    r"max(?:imum)? (?:input|prompt|context)(?: \w+){0,5} (?:is|of) [\d,]{4,} tokens",
     r"maximum context length is|too many (?:input |prompt )?tokens in (?:the |your )?(?:prompt|input|request|messages)",
     r"(?:exceeded|over) (?:the )?(?:model )?token limit",
     r"reduce the length of (?:the |your )?(?:messages|prompt|input)",
