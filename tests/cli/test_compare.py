@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.test_check import fill
 from tests.exporters.world import SECOND, at
+from tracekit.cli.compare import written
 from tracekit.cli.main import run
 from tracekit.model import Boundary, Span, semconv
 from tracekit.testing import request, span, turn
@@ -121,3 +122,18 @@ def test_measures_that_are_equal_are_shown_only_when_asked_for(capsys: pytest.Ca
         assert run(["compare", "version=2.1.29", "version=2.1.30", *arguments]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert {line.split()[0] for line in lines if line[:1].isalpha()} & looked_for == shown
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "unit", "expected"),
+    [
+        (0.34, 0.34, "count", "0.3"),
+        (-0.01, 2.0, "count", "0 – 2"),
+        (-1234.5, 99.94, "tokens", "-1,234 – 99.9"),
+        (-26.5e9, 24e6, "ns", "-26.5 s – 24 ms"),
+        (None, None, "usd", "–"),
+        (0.1, 0.25, "ratio", "10.0 % – 25.0 %"),
+    ],
+)
+def test_means_and_differences_are_written_for_eyes(lower: float | None, upper: float | None, unit: str, expected: str) -> None:
+    assert written(lower, upper, unit) == expected

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tracekit.analysis.compare import Comparison
 
 _HELP = "`version=2.1.*`, `model=NAME`, `project=TEXT`, ids with commas, a store, or a file or folder of transcripts."
+
+
+_WHOLE: Final = 100
+_SMALLEST: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,23 @@ def _counted(found: Sequence["Comparison"]) -> str:
 
 
 def _line(one: "Comparison") -> Line:
-    from tracekit.report.units import quantity_range
-
-    def written(lower: float | None, upper: float | None) -> str:
-        return quantity_range(lower, None, upper, one.unit)
-
-    difference = written(one.difference_lower, one.difference_upper)
+    difference = written(one.difference_lower, one.difference_upper, one.unit)
     if one.interval_lower is not None:
-        difference += f" ({written(one.interval_lower, one.interval_upper)})"
-    return Line(one.measure, written(one.base_lower, one.base_upper), written(one.head_lower, one.head_upper), difference, one.verdict)
+        difference += f" ({written(one.interval_lower, one.interval_upper, one.unit)})"
+    base, head = written(one.base_lower, one.base_upper, one.unit), written(one.head_lower, one.head_upper, one.unit)
+    return Line(one.measure, base, head, difference, one.verdict)
+
+
+def written(lower: float | None, upper: float | None, unit: str) -> str:
+    """A mean, or what it lies between. Each end by itself: a difference may be below zero."""
+    ends = [_mean(lower, unit), _mean(upper, unit)]
+    return ends[0] if lower == upper else " – ".join(ends)
+
+
+def _mean(value: float | None, unit: str) -> str:
+    """A mean of counts is seldom whole, and below a hundred its fraction matters."""
+    from tracekit.report.units import quantity
+
+    if value is None or unit not in {"count", "tokens"} or abs(value) >= _WHOLE:
+        return quantity(value, unit)
+    return f"{value:.1f}".removeprefix("-" if abs(value) < _SMALLEST else "").removesuffix(".0")
