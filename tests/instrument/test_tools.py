@@ -132,11 +132,15 @@ def test_equal_arguments_have_equal_digests_and_no_content(world: "World") -> No
     assert '"path"' not in str(world.rows())
 
 
-def test_with_content_arguments_are_kept_without_their_secrets(bare: "World") -> None:
-    bare.instrument(content=True)
+@pytest.mark.parametrize("content", [True, False])
+def test_with_content_the_call_keeps_its_arguments_and_the_execution_its_result(bare: "World", *, content: bool) -> None:
+    bare.instrument(content=content)
     with turn("p"), tool_schedule("Read", "toolu_1") as call:
         call.input({"path": "a", "token": "abcdefghijkl"})
-    assert bare.one("tool_schedule")["attributes"]["tracekit.content"] == '{"path":"a","[secret]}'
+        with call.execution() as execution:
+            execution.result("what stands there")
+    said = [bare.one(boundary)["attributes"].get("tracekit.content") for boundary in ("tool_schedule", "tool_execution")]
+    assert said == (['{"path":"a","[secret]}', "what stands there"] if content else [None, None])
 
 
 class Arguments:

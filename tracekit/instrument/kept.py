@@ -1,6 +1,7 @@
 """What is kept of arguments and results: their size and a digest, which tell a loop, and only with content what they say."""
 
 import json
+from collections.abc import Mapping
 
 from tracekit.instrument.handle import Told
 from tracekit.instrument.runtime import RUNTIME
@@ -17,6 +18,11 @@ def kept_input(arguments: object) -> dict[str, Told]:
 def kept_result(value: object) -> dict[str, Told]:
     """Size and digest of what a tool gave back; nothing of nothing."""
     return {} if value is None else _kept(value, semconv.TOOL_RESULT_SIZE, semconv.TOOL_RESULT_DIGEST)
+
+
+def without_content(said: Mapping[str, Told]) -> dict[str, Told]:
+    """What both the call and its execution say: the arguments are the call's content, the result the execution's."""
+    return {name: value for name, value in said.items() if name != semconv.CONTENT}
 
 
 def _kept(value: object, size: str, digest_: str) -> dict[str, Told]:

@@ -27,6 +27,11 @@ _FIELDS: Final = frozenset(
         semconv.CONVERSATION_ID,
         semconv.EVENT_BYTES,
         semconv.EVENT_COUNT,
+        semconv.NAME,
+        semconv.START_SLACK_NS,
+        semconv.END_SLACK_NS,
+        semconv.OPEN,
+        semconv.DERIVED,
     }
 )
 """Attributes that are a span's fields, or that the store keeps in another form."""

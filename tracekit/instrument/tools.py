@@ -9,7 +9,7 @@ from opentelemetry.trace import SpanKind
 from tracekit.instrument.endings import Ending
 from tracekit.instrument.guard import guarded
 from tracekit.instrument.handle import Handle, Told
-from tracekit.instrument.kept import kept_input, kept_result
+from tracekit.instrument.kept import kept_input, kept_result, without_content
 from tracekit.instrument.place import Place
 from tracekit.instrument.runtime import RUNTIME
 from tracekit.model import NO_ATTRIBUTES, Boundary, Status, semconv
@@ -73,7 +73,7 @@ class ToolExecution(_PartOfCall):
             self._status = Status.ERROR
         self.say(said)
         if isinstance(self.above, ToolSchedule):
-            self.above.take_result(said, self._status)
+            self.above.take_result(without_content(said), self._status)
 
     def _begin(self, span: trace.Span | None, at_ns: int | None) -> None:
         if isinstance(self.above, ToolSchedule):
@@ -119,8 +119,8 @@ class ToolSchedule(Handle):
     def input(self, arguments: object) -> None:
         """Tell what it is called with: size and digest are kept, which show a loop; the arguments themselves only with content."""
         said = kept_input(arguments)
-        self._shared |= said
         self.say(said)
+        self._shared |= without_content(said)
 
     def permission_wait(self) -> PermissionWait:
         """The wait for a person or a rule to allow it; give it to `with`, or start it."""
