@@ -72,3 +72,14 @@ def test_no_choice_of_witnesses_makes_a_wrong_name(name: str, told: Told) -> Non
 @pytest.mark.parametrize("name", [name for name, played in PLAYS.items() if State.STUCK not in played.truth.values()])
 def test_who_sees_less_raises_no_alarm_where_nothing_is_stuck(name: str, told: Told) -> None:
     assert [(sorted(chosen), row) for chosen in SETS for row in told[name, chosen] if row.state == State.STUCK] == []
+
+
+@pytest.mark.parametrize("name", PLAYS)
+def test_every_row_says_who_decided_and_an_unsure_one_who_would_make_it_certain(name: str, told: Told) -> None:
+    for chosen in SETS:
+        for row in told[name, chosen]:
+            assert row.because
+            assert row.decided_by or row.verdict == Verdict.UNKNOWN
+            assert row.certainty == Certainty.CERTAIN or row.would_tell or row.verdict == Verdict.LOST_WAKE_UP
+            assert (row.could_be != "") is (row.verdict == Verdict.UNKNOWN)
+            assert row.state != State.STUCK or row.todo

@@ -101,7 +101,8 @@ def _waits_for_agents(found: Suspicion, scene: Scene) -> bool:
 
 def _owing(scene: Scene) -> Suspicion:
     asked, told = scene.about["request_end_ns"], scene.request_attributes
-    found = Suspicion(list(_OWES_AN_ANSWER), why=[], decided_by=set(filter(None, (scene.about["turn_witnesses"] or "").split(","))))
+    told_by = scene.about["turn_witnesses"] or scene.about["request_witnesses"] or ""
+    found = Suspicion(list(_OWES_AN_ANSWER), decided_by=set(filter(None, told_by.split(","))))
     after_call = (scene.about["call_end_ns"] or 0) >= (asked or 0) and scene.about["call_end_ns"] is not None
     after_prompt = (scene.about["turn_start_ns"] or 0) >= (asked or 0) and scene.about["turn_key"] is not None
     if scene.about["turn_key"] is None and asked is None:
