@@ -18,6 +18,8 @@ from tracekit.analysis.sessions import Session, sessions
 from tracekit.analysis.stuck import Stuck, stuck
 from tracekit.analysis.timeline import Moment, timeline
 from tracekit.analysis.tokens import Tokens, tokens
+from tracekit.cli.local import local
+from tracekit.cli.thresholds import thresholds
 from tracekit.errors import TracekitError
 from tracekit.store import SpanStore, default_store, open_store, store_path
 
@@ -92,8 +94,12 @@ class Leased:
         filled = self._known.get(("stuck", scope, as_of_ns))
         if filled is not None:
             return cast("Sequence[Stuck]", filled[1])
+        limits = thresholds()
         with self._lease() as store:
-            return stuck(store, scope, as_of_ns=as_of_ns)
+            found = stuck(store, scope, as_of_ns=as_of_ns, limits=limits)
+            # What this machine shows of them may say more: their processes and connections.
+            here = local({one.session_id for one in found})
+            return stuck(store, scope, as_of_ns=as_of_ns, limits=limits, here=here) if here else found
 
     def fill(self, session_ids: Collection[str], as_of_ns: int) -> None:
         """Ask what a report needs once for all sessions, instead of once for each: what it takes to answer depends little on how many."""

@@ -10,7 +10,7 @@ from jinja2 import PackageLoader
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.sessions import Session
 from tracekit.errors import TracekitError
-from tracekit.page.listing import SINCE, STATES, Listing, Wanted
+from tracekit.page.listing import SINCE, STATES, Found, Listing, Wanted
 from tracekit.page.parts import PARTS, Asked
 from tracekit.page.questions import Questions
 from tracekit.page.timeline import picture
@@ -49,11 +49,14 @@ class Pages:
         """The list of sessions; with `part` in the query, its rows alone."""
         wanted = Wanted.from_query(query)
         alone = "part" in query
+        now_ns = self._clock()
         try:
-            now_ns = self._clock()
             found = self._listing.find(wanted, as_of_ns=now_ns)
         except TracekitError as error:
-            return trouble(error, alone=alone)
+            if error.slug != "no-store":
+                return trouble(error, alone=alone)
+            # Nothing has been recorded yet: what comes is shown as it comes.
+            found = Found([], 0, 0, 1, 1)
         template = "rows.html" if alone else "sessions.html"
         return page(template, found=found, wanted=wanted, states=STATES, since=tuple(SINCE), as_of_ns=now_ns)
 

@@ -10,13 +10,13 @@ from tracekit.analysis.failed import Failure
 from tracekit.analysis.overlap import Overlap
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.sessions import Session
-from tracekit.analysis.stuck import Stuck
+from tracekit.analysis.stuck import State, Stuck
 from tracekit.page.questions import Questions
 
 LIVE_NS: Final = 60_000_000_000
 """A session of which something was seen within this time is live."""
 PAGE_ROWS: Final = 50
-STATES: Final = ("live", "open", "ended")
+STATES: Final = ("live", "stuck", "ended")
 SINCE: Final[Mapping[str, int]] = {"1h": 3_600, "24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400}
 """Choices of the filter by time, in seconds."""
 _FEW: Final = 4
@@ -39,7 +39,8 @@ class Line:
 
     Attributes:
         session: Its counts.
-        state: `live`: seen within a minute. `open`: it waits for something and was seen no more. `ended`: it owes nothing.
+        state: `stuck`: something lasts longer than its limit, or cannot end by itself. `live`: something is owed, or was seen within
+            a minute. `ended`: nothing is owed, or the session is over.
         waits: What it waits for.
         hidden: Share of tool time that hid; None where no tool of a response ran.
         failures: All of them.
@@ -192,10 +193,10 @@ def _by_session(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
 
 def state_of(session: Session, waits: Sequence[Stuck], as_of_ns: int) -> str:
     """Name the state of a session."""
-    last_ns = max([session.last_ns, *(one.last_seen_ns for one in waits)])
-    if as_of_ns - last_ns < LIVE_NS:
-        return "live"
-    return "open" if waits else "ended"
+    owed = [one for one in waits if one.ended_ns is None and one.state != State.IDLE]
+    if any(one.state == State.STUCK for one in owed):
+        return "stuck"
+    return "live" if owed or as_of_ns - session.last_ns < LIVE_NS else "ended"
 
 
 def share_of(overlap: Overlap | None) -> Share | None:

@@ -59,9 +59,9 @@ def add_routes(app: web.Application, respond: Respond, *, door: "Door | None" = 
     views = _Views(respond)
     paths = {
         "/": views.sessions,
-        "/sessions/{id}": views.session,
-        "/sessions/{id}/timeline.json": views.timeline,
-        "/sessions/{id}/parts/{name}": views.part,
+        "/sessions/{id:[^/]+}": views.session,
+        "/sessions/{id:[^/]+}/timeline.json": views.timeline,
+        "/sessions/{id:[^/]+}/parts/{name}": views.part,
         "/static/{name}": views.static,
     }
     for path, view in paths.items():

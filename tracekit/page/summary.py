@@ -16,7 +16,7 @@ from tracekit.analysis.sessions import Session
 from tracekit.analysis.stuck import Stuck
 from tracekit.analysis.tokens import Tokens
 from tracekit.model import Finding
-from tracekit.page.listing import Line, Listing
+from tracekit.page.listing import STATES, Line, Listing
 from tracekit.page.questions import Questions
 from tracekit.report import units
 from tracekit.report.html import plain, share_range
@@ -93,7 +93,7 @@ def schema() -> dict[str, Any]:
     number = {"type": ["null", "number"]}
     properties: dict[str, Any] = {
         "session": schema_of(Session),
-        "state": {"enum": ["live", "open", "ended"], "description": "as of the report"},
+        "state": {"enum": list(STATES), "description": "as of the report"},
         "cost_usd": number | {"description": "as the client told it; null where it did not"},
         **{
             f"hidden_share_{bound}": number | {"description": f"share of tool time that hid, {bound}"}

@@ -8,6 +8,8 @@
   const PARTS_MS = 3000;
   const SHARE = 4; // a look is followed by a pause of at least so many times its length
 
+  const NOW = new Set(["facts", "waiting"]); // the parts that change while nothing new is seen
+
   const timelines = [];
 
   // Dark and light
@@ -126,8 +128,7 @@
     if (!answer.ok) return;
     const timeline = drawn(root, data);
     let { stamp } = data;
-    let partsAt = performance.now();
-    let partsWanted = false;
+    let wanted = false;
     let whole = performance.now();
     grow(timeline);
     later(async () => {
@@ -145,15 +146,20 @@
         }
         const before = [timeline.last, timeline.bars.size, timeline.open].join();
         timeline.load(news);
-        partsWanted ||= isWhole || before !== [timeline.last, timeline.bars.size, timeline.open].join();
-      }
-      if ((partsWanted || timeline.open) && performance.now() - partsAt > PARTS_MS) {
-        await parts(partsWanted);
-        partsAt = performance.now();
-        partsWanted = false;
+        wanted ||= isWhole || before !== [timeline.last, timeline.bars.size, timeline.open].join();
       }
       return timeline.isLive ? LIVE_MS : QUIET_MS;
     }, LIVE_MS);
+    let waited = timeline.open;
+    later(async () => {
+      if (timeline.open || waited) await parts((name) => NOW.has(name));
+      waited = timeline.open;
+    }, PARTS_MS);
+    later(async () => {
+      if (!wanted) return;
+      wanted = false;
+      await parts((name) => !NOW.has(name));
+    }, PARTS_MS);
   }
 
   function grow(timeline) {
@@ -163,12 +169,11 @@
     }, 100);
   }
 
-  async function parts(all) {
+  async function parts(isWanted) {
     const session = document.querySelector("main.session").dataset.session;
     for (const place of document.querySelectorAll(".part[data-part]")) {
       const name = place.dataset.part;
-      if (!all && name !== "waiting" && name !== "facts") continue;
-      if (place.contains(document.activeElement)) continue;
+      if (!isWanted(name) || place.contains(document.activeElement)) continue; // nobody loses their place
       const answer = await fetched(`/sessions/${session}/parts/${name}`);
       if (answer.ok) place.replaceWith(parsed(await answer.text()));
     }

@@ -43,6 +43,7 @@
   class Timeline {
     constructor(root) {
       this.root = root;
+      root.tracekit = this;
       this.stage = root.querySelector(".stage");
       this.canvases = ["overview", "axis", "lanes"].map((name) => root.querySelector(`.${name}`));
       this.tip = element("div", { class: "tip", role: "presentation", hidden: "" });
