@@ -77,7 +77,7 @@ def test_the_commands_that_the_example_names_show_both_runs_side_by_side(tmp_pat
         name: value for name, value in os.environ.items() if name not in {"PYTEST_CURRENT_TEST", "TRACEKIT_STORE", "CLAUDE_CONFIG_DIR"}
     }
     environment |= {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), "TRACEKIT_SPOOL": str(tmp_path / "spool")}
-    environment |= {"PYTHONPATH": str(ROOT), "COLUMNS": "120"}
+    environment |= {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'exporters'}", "COLUMNS": "120"}
 
     def started(*command: str) -> subprocess.Popen[str]:
         return subprocess.Popen(command, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")

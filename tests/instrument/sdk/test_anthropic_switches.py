@@ -167,6 +167,29 @@ def test_opentelemetry_can_put_it_in_alone(bare: World) -> None:
     assert len(bare.closed("model_request")) == 1
 
 
+BOTH_WAYS = """
+import sys
+import tracekit.instrument
+from tracekit.instrument.sdk.anthropic import AnthropicInstrumentor
+
+tracekit.instrument.instrument()
+assert "anthropic" not in sys.modules
+AnthropicInstrumentor().instrument()
+from anthropic._base_client import SyncAPIClient
+
+ours = SyncAPIClient.request
+assert not hasattr(ours.__wrapped__, "__wrapped__")
+tracekit.instrument.uninstrument()
+assert SyncAPIClient.request is ours.__wrapped__
+"""
+
+
+def test_two_who_put_it_in_at_once_put_it_in_once(tmp_path: Path) -> None:
+    environment = {"TRACEKIT_SPOOL": str(tmp_path), "TRACEKIT_STRICT": "1", "PYTHONPATH": ":".join(sys.path), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", BOTH_WAYS], env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 # Clients and their middleware -----------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ AnthropicInstrumentor().instrument()      # what `tracekit.instrument()` does, o
 """
 
 from collections.abc import Collection
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined]  # its module is typed, and says that it is not
@@ -27,10 +28,13 @@ class AnthropicInstrumentor(BaseInstrumentor):  # type: ignore[misc]
         return ("anthropic >= 2.0.0",)
 
     def _instrument(self, **_: Any) -> None:
-        from tracekit.instrument.sdk.anthropic.seams import Seams  # noqa: PLC0415  (loads anthropic)
+        # `tracekit.instrument()` waits for this library to be loaded, and then comes before whoever loads it here.
+        import_module("anthropic")
+        if self._seams is None:
+            from tracekit.instrument.sdk.anthropic.seams import Seams  # noqa: PLC0415  (needs anthropic)
 
-        self._seams = Seams()
-        self._seams.put_in()
+            self._seams = Seams()
+            self._seams.put_in()
 
     def _uninstrument(self, **_: Any) -> None:
         if self._seams is not None:
