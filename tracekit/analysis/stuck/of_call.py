@@ -110,7 +110,7 @@ def _server(found: Suspicion, call: Call, scene: Scene) -> bool:
 
 def stage_of(connection: Thing) -> Verdict:
     """How far the connecting of a server has come."""
-    stage = connection.attributes.get(semconv.MCP_METHOD) or connection.attributes.get("tracekit.mcp.stage", "")
+    stage = connection.attributes.get(semconv.MCP_METHOD) or connection.attributes.get(semconv.MCP_STAGE, "")
     stages = {"initialize": Verdict.MCP_INITIALIZE, "tools/list": Verdict.MCP_DISCOVERY, "server/discover": Verdict.MCP_DISCOVERY}
     return stages.get(stage, Verdict.MCP_CONNECTION)
 
