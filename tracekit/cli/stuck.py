@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracekit.store import SpanStore
 
 _EVERY_SECONDS: Final = 1.0
-_NOTHING: Final = "Nothing is open: every turn in this scope was answered to its end."
+_NOTHING: Final = "Nothing is open in any session that may still run; `--all` also tells what was open when a session ended."
 
 _All = Annotated[bool, typer.Option("--all", help="Also agents that wait for nothing, and what was open when its session ended.")]
 _Watch = Annotated[bool, typer.Option("--watch", help="Go on looking: tell when something is stuck, once, and when it no longer is.")]

@@ -164,6 +164,10 @@ CASES: dict[str, tuple[list[Span], list[Wait]]] = {
         [Wait("tool", "tool_execution", "certain", 30)],
     ),
     # Others
+    "a hook of which a transcript tells the beginning, as it does of those that are long done": (
+        [waits(**BY_TRANSCRIPT), span(Boundary.HOOK_REPLY, "run", 30, None, **BY_TRANSCRIPT)],
+        [Wait("unknown", "turn", "unknown", 50)],
+    ),
     "a hook": ([waits(), span(Boundary.HOOK_REPLY, "run", 30, None)], [Wait("hook", "hook_reply", "certain", 30)]),
     "a server that does not answer": (
         [waits(), span(Boundary.MCP_CONNECTION, "s@1", 30, None)],

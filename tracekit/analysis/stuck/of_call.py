@@ -44,7 +44,7 @@ def suspect(call: Call, scene: Scene) -> Suspicion:
 def hooks_of(call: Call, scene: Scene) -> list[Thing]:
     """Open hook runs that can only belong to this call."""
     mine: list[Thing] = []
-    for run in scene.of(Boundary.HOOK_REPLY):
+    for run in scene.hooks:
         named = run.attributes.get(semconv.HOOK_TOOL)
         could = [call.key] if call.key in {named, run.parent_key} else [other.key for other in scene.calls if _may_run_for(run, other)]
         if could == [call.key]:

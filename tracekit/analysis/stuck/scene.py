@@ -166,6 +166,11 @@ class Scene:
         return [thing for thing in self.things if thing.boundary in boundaries and thing.is_open(self.now_ns)]
 
     @property
+    def hooks(self) -> list[Thing]:
+        """Hook runs that are open. A transcript alone tells only that one began, and never that it ended."""
+        return [run for run in self.of(Boundary.HOOK_REPLY) if run.witnesses != frozenset({"transcript"})]
+
+    @property
     def calls(self) -> list[Call]:
         """Tool calls that are not over. What the client gave up on is over, also if a server still works for it."""
         parts: defaultdict[str, dict[str, Thing]] = defaultdict(dict)

@@ -33,7 +33,7 @@ def _shown(scene: Scene, call: Call) -> Thing:
 
 def _hooks(scene: Scene) -> Iterator[Wait]:
     told = {run.key for call in scene.calls for run in of_call.hooks_of(call, scene)}
-    for run in scene.of(Boundary.HOOK_REPLY):
+    for run in scene.hooks:
         if run.key not in told:
             yield _seen("hook", scene, run, Verdict.HOOK, f"{run.name} began and has not answered")
 
