@@ -7,6 +7,7 @@ from tracekit.analysis.stuck.judged import Judged
 from tracekit.analysis.stuck.limits import Limits
 from tracekit.analysis.stuck.verdict import State, Verdict
 from tracekit.analysis.stuck.wait import Wait
+from tracekit.model import Boundary
 
 _NEXT_TIME: Final = "next time, `tracekit run -- COMMAND` brings every witness along; for what runs by itself: hooks install, env"
 _WOULD_TELL: Final = (
@@ -24,7 +25,9 @@ _WOULD_TELL: Final = (
 def unknown(wait: Wait, limits: Limits) -> Judged:
     """Say what it can be. It is stuck where it would be under each of the names."""
     left = wait.suspicion.left
-    missing = [told for told in _missing(left) if told]
+    # That somebody was asked is known already: whether the answer was given is not.
+    was_asked = wait.call is not None and wait.call.part(Boundary.PERMISSION_WAIT) is not None
+    missing = list(_missing([verdict for verdict in left if not (was_asked and verdict == Verdict.PERMISSION)]))
     return Judged(
         Verdict.UNKNOWN,
         _state(wait, left, limits),
