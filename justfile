@@ -41,3 +41,7 @@ tests *arguments:
 # Every notebook, from its first cell to its last.
 notebooks *arguments:
     python -m pytest -m notebooks tests/notebooks {{ arguments }}
+
+# The page and the report in a headless Chromium (`apt-get install chromium`); skipped where there is none.
+page *arguments:
+    python -m pytest tests/page tests/browser {{ arguments }}

@@ -82,7 +82,7 @@ class Pages:
             session = self._session(session_id)
         except TracekitError as error:
             return trouble(error, alone=True)
-        return page("timeline.html", prefix="", session=session, source=f"/sessions/{path_part(session_id)}/timeline.json")
+        return page("timeline_live.html", prefix="", session=session, source=f"/sessions/{path_part(session_id)}/timeline.json")
 
     def closing(self) -> Answer:
         """The end of a session's page."""

@@ -189,6 +189,7 @@
 
   theme();
   localise(document);
+  document.addEventListener("DOMContentLoaded", () => localise(document));
   list();
   session();
 })();

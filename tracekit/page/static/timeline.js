@@ -133,6 +133,7 @@
       }
       this.chart = this.held.length > 1 ? { top: top + 2, height: CHART } : null;
       this.height = top + (this.chart ? CHART + GAP + 2 : 0);
+      this.overviewMade = "";
       this.hides = new Map();
       for (const bar of this.bars.values()) {
         if (bar.kind !== "hidden" || !bar.part_of) continue;
@@ -454,10 +455,31 @@
     }
 
     paintOverview(width) {
-      const canvas = this.canvases[0];
-      const context = sized(canvas, width, OVERVIEW);
+      const context = sized(this.canvases[0], width, OVERVIEW);
       const [, end] = this.whole();
       const scale = this.width / end;
+      const c = this.colours;
+      const made = [width, end, this.bars.size, devicePixelRatio].join();
+      if (this.overviewMade !== made) {
+        this.overview = document.createElement("canvas");
+        this.paintWhole(sized(this.overview, width, OVERVIEW), scale);
+        this.overviewMade = made;
+      }
+      context.drawImage(this.overview, 0, 0, width, OVERVIEW);
+      const left = this.gutter + this.view[0] * scale;
+      const right = this.gutter + this.view[1] * scale;
+      context.fillStyle = c.shade;
+      context.fillRect(this.gutter, 0, Math.max(0, left - this.gutter), OVERVIEW);
+      context.fillRect(right, 0, Math.max(0, this.gutter + this.width - right), OVERVIEW);
+      context.strokeStyle = c.chosen;
+      context.strokeRect(left + 0.5, 0.5, Math.max(3, right - left - 1), OVERVIEW - 1);
+      context.fillStyle = c.text;
+      context.font = `12px ${c.font}`;
+      context.textBaseline = "middle";
+      context.fillText("whole", 2, OVERVIEW / 2);
+    }
+
+    paintWhole(context, scale) {
       const c = this.colours;
       const strips = [["turns", 3, 5], ["model", 10, 6], ["tools", 18, 6], ["sub-agents", 26, 4]];
       context.fillStyle = c.stripe;
@@ -480,17 +502,6 @@
       for (const lane of this.lanes) {
         for (const bar of lane.bars) if (bar.status === "error") context.fillRect(this.gutter + this.fold(this.endOf(bar)) * scale - 1, 0, 2, 3);
       }
-      const left = this.gutter + this.view[0] * scale;
-      const right = this.gutter + this.view[1] * scale;
-      context.fillStyle = c.shade;
-      context.fillRect(this.gutter, 0, Math.max(0, left - this.gutter), OVERVIEW);
-      context.fillRect(right, 0, Math.max(0, this.gutter + this.width - right), OVERVIEW);
-      context.strokeStyle = c.chosen;
-      context.strokeRect(left + 0.5, 0.5, Math.max(3, right - left - 1), OVERVIEW - 1);
-      context.fillStyle = c.text;
-      context.font = `12px ${c.font}`;
-      context.textBaseline = "middle";
-      context.fillText("whole", 2, OVERVIEW / 2);
     }
 
     // The window
@@ -792,6 +803,7 @@
 
     recolour() {
       this.colours = null;
+      this.overviewMade = "";
       this.draw();
     }
 
