@@ -312,6 +312,7 @@
         const right = this.x(this.fold(this.endOf(bar)));
         const failed = bar.status === "error";
         if (right - left < 1.2 && Math.floor(left) <= painted && !failed) continue;
+        this.paintLead(context, bar, left, painted + 2);
         painted = Math.floor(Math.max(left, right - 1));
         const next = row[index + 1];
         this.paintBar(context, bar, left, right, next ? this.x(next.u0) : this.gutter + this.width);
@@ -329,11 +330,6 @@
       const edge = Math.max(right, left + 1);
       const first = bar.start + bar.start_slack;
       const last = (bar.end ?? this.endOf(bar)) - bar.end_slack;
-      if (bar.ready !== null && bar.ready < bar.start) {
-        // The gap between a tool's block and its start.
-        context.fillStyle = c.lead;
-        context.fillRect(this.x(this.fold(bar.ready)), y + height / 2 - 1, left - this.x(this.fold(bar.ready)), 2);
-      }
       if (first > bar.start || last < this.endOf(bar)) {
         if (edge - left > 3) {
           context.fillStyle = c.hatch(bar.kind, context);
@@ -368,6 +364,15 @@
       }
       if (bar.end === null) arrow(context, edge, y, height, c.text);
       this.paintLabel(context, bar, Math.max(left, this.gutter), edge, until, y + height / 2 + 0.5);
+    }
+
+    // The gap between a tool's block and its start, as far as nothing else stands there.
+    paintLead(context, bar, left, free) {
+      if (bar.ready === null || bar.ready >= bar.start) return;
+      const from = Math.max(this.x(this.fold(bar.ready)), free);
+      if (from >= left) return;
+      context.fillStyle = this.colours.lead;
+      context.fillRect(from, bar.y + ROW / 2 - 1.5, left - from, 2);
     }
 
     paintLabel(context, bar, left, right, until, y) {
