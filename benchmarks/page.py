@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,8 @@ def session(count: int) -> Iterator[Span]:
 
 def _response(dice: random.Random, at: int, name: str, turn: str) -> Iterator[Span]:
     key, first_byte = f"req_{name}", at + dice.randint(300, 3_000) * MS
-    block_end, ready = first_byte, []
+    ready: list[int] = []
+    block_end = first_byte
     for index in range(dice.randint(1, 5)):
         begins, block_end = block_end, block_end + dice.randint(200, 4_000) * MS
         kind = "tool_use" if index else "text"
@@ -101,7 +102,7 @@ def _response(dice: random.Random, at: int, name: str, turn: str) -> Iterator[Sp
 
 
 @contextmanager
-def serving(folder: Path, store: str) -> Iterator[str]:
+def serving(folder: Path, store: str) -> Generator[str]:
     """Run `tracekit serve` over a store."""
     command = [sys.executable, "-c", "from tracekit.cli.main import main; main()", "serve", "--json", "--port", "0", "--store", store]
     environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state"), "HOME": str(folder)}

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,7 +112,7 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Ser
 
 
 @contextmanager
-def _serving(folder: Path) -> Iterator[Served]:
+def _serving(folder: Path) -> Generator[Served]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANTHROPIC_", "OTEL_", "TRACEKIT_", "CLAUDE_"))}
     environment = {**kept, "XDG_STATE_HOME": str(folder / "state"), "HOME": str(folder)}
     store = str(folder / "store.duckdb")

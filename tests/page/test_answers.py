@@ -1,7 +1,7 @@
 """What the page answers, from whole pages to the script's data, for ordinary and for hostile sessions."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 import pytest
@@ -11,6 +11,9 @@ from tests.page.worlds import HOSTILE, NOW, hostile, huge, ordinary, pages
 from tracekit.errors import TracekitError
 from tracekit.page.answers import Answer, Pages
 from tracekit.page.parts import PARTS
+
+if TYPE_CHECKING:
+    from tracekit.page.questions import Questions
 
 SESSION = ordinary()[0].session_id
 
@@ -181,7 +184,7 @@ class _Troubled:
 
 @pytest.mark.parametrize(("slug", "status"), [("store-busy", 503), ("no-store", 404), ("store-damaged", 500)])
 def test_a_store_that_cannot_be_asked_is_told_on_the_page(slug: str, status: int) -> None:
-    troubled = Pages(_Troubled(slug))
+    troubled = Pages(cast("Questions", _Troubled(slug)))
     lists = [] if slug == "no-store" else [troubled.sessions({}), troubled.sessions({"part": "rows"})]
     for answer in (*lists, troubled.opening("s"), troubled.part("s", "account"), troubled.frame("s")):
         assert answer.status == status
@@ -191,6 +194,6 @@ def test_a_store_that_cannot_be_asked_is_told_on_the_page(slug: str, status: int
 
 
 def test_a_server_that_has_recorded_nothing_yet_says_so_and_waits() -> None:
-    answer = Pages(_Troubled("no-store")).sessions({})
+    answer = Pages(cast("Questions", _Troubled("no-store"))).sessions({})
     assert answer.status == 200
     assert "what passes here is shown as it comes" in text(answer)

@@ -1,9 +1,9 @@
 """The list of sessions: what is found, in which state, and how seldom the store is asked."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -12,6 +12,9 @@ from tracekit.model import Boundary, Span, semconv
 from tracekit.page.listing import PAGE_ROWS, Line, Listing, Wanted, share_of
 from tracekit.testing import span, turn
 
+if TYPE_CHECKING:
+    from tracekit.page.questions import Questions
+
 
 def ended(number: int, *, start_s: float = 0) -> list[Span]:
     attributes = {semconv.PROJECT: f"/home/user/number-{number}"}
@@ -19,7 +22,7 @@ def ended(number: int, *, start_s: float = 0) -> list[Span]:
 
 
 @contextmanager
-def listed(*spans: Sequence[Span]) -> Iterator[Listing]:
+def listed(*spans: Sequence[Span]) -> Generator[Listing]:
     with asked([one for some in spans for one in some]) as ask:
         yield Listing(ask)
 
@@ -104,7 +107,7 @@ def test_a_query_survives_its_own_spelling() -> None:
 def test_what_has_not_changed_is_not_asked_again() -> None:
     with asked(ordinary()) as ask:
         counted = _Counting(ask)
-        listing = Listing(counted)
+        listing = Listing(cast("Questions", counted))
         for _ in range(3):
             listing.find(Wanted(), as_of_ns=NOW)
     assert counted.calls["overlap"] == counted.calls["failures"] == counted.calls["tokens"] == 1

@@ -1,6 +1,6 @@
 """Sessions for tests of the page and the report: an ordinary one, one whose every field is hostile, and stores that hold them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext
 
 from tracekit.cli.leased import Leased
@@ -88,14 +88,14 @@ def huge() -> list[Span]:
 
 
 @contextmanager
-def asked(*spans: Iterable[Span]) -> Iterator[Leased]:
+def asked(*spans: Iterable[Span]) -> Generator[Leased]:
     """Give who answers questions about a store in memory."""
     with memory_store(*spans) as store:
         yield Leased(lambda: nullcontext(store), lambda: "unchanged")
 
 
 @contextmanager
-def pages(*spans: Iterable[Span]) -> Iterator[Pages]:
+def pages(*spans: Iterable[Span]) -> Generator[Pages]:
     """Give the page over a store in memory, an hour after the sessions began."""
     with asked(*spans) as ask:
         yield Pages(ask, clock=lambda: NOW)
