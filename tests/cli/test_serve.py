@@ -95,7 +95,7 @@ def eventually(holds: Callable[[], object]) -> None:
 def sessions(store: Path) -> set[str]:
     if not store.exists():
         return set()
-    with open_store(str(store)) as opened:
+    with open_store(str(store), wait=LIMIT) as opened:
         return {row["session_id"] for row in opened.rows("SELECT session_id FROM spans")}
 
 
