@@ -30,9 +30,9 @@ FLAGS = [
 COMMAND = (sys.executable, "-c", "from tracekit.cli.main import main; main()")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    """Debian's Chromium, without a window."""
+    """Debian's Chromium, without a window. Not longer than a module needs it: it runs an event loop in which no other can run."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="comes with the extra `dev`")
     if not Path(CHROMIUM).exists():
         pytest.skip(f"there is no {CHROMIUM}; apt-get install chromium")

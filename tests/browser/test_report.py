@@ -40,4 +40,4 @@ def test_it_zooms_and_tells(report: Path, look: Look) -> None:
     page.get_by_role("button", name="Whole").first.click()
     page.get_by_role("button", name="Zoom in").first.click()
     page.get_by_text("As a table: what is in view").first.click()
-    assert page.locator(".in-view tbody tr").count() > 0
+    until(page, "document.querySelectorAll('.in-view tbody tr').length > 0")
