@@ -79,7 +79,8 @@ def test_a_temporary_store_goes_with_the_last_reference() -> None:
         warnings.simplefilter("always")
         del traces
         gc.collect()
-    assert [warning.category for warning in told] == [ResourceWarning]
+    # What else is collected now was left by others.
+    assert [warning.category for warning in told if place.parent.name in str(warning.message)] == [ResourceWarning]
     assert not place.exists()
 
 
