@@ -1,25 +1,19 @@
 """`/metrics` beside the recorders: worked out in a process of its own, so that a scrape never makes the traffic wait."""
 
 import asyncio
-import multiprocessing
-import os
-import signal
 import time
 from collections.abc import AsyncIterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from typing import Final
 
 from aiohttp import web
 
 from tracekit.capture.listener import is_loopback
+from tracekit.cli.beside import Beside
 from tracekit.errors import TracekitError
 
 PATH: Final = "/metrics"
 KEPT_SECONDS: Final = 5.0
 """How long an answer counts as new: whoever scrapes more often, or several at once, cost no more."""
-_NICENESS: Final = 5
 
 
 def scrape(store: str | None) -> str:
@@ -42,7 +36,7 @@ class Scrapes:
 
     def __init__(self, store: str | None) -> None:
         self._store = store
-        self._pool: ProcessPoolExecutor | None = None
+        self._beside = Beside(1)
         self._lock = asyncio.Lock()
         self._kept: tuple[float, str] | None = None
 
@@ -57,36 +51,19 @@ class Scrapes:
             return web.Response(status=web.HTTPServiceUnavailable.status_code, text=f"{error}\n")
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
-    async def until_end(self, _app: web.Application) -> AsyncIterator[None]:
+    def until_end(self, app: web.Application) -> AsyncIterator[None]:
         """End the process with the application."""
-        yield
-        self._end()
+        return self._beside.until_end(app)
 
     async def _text(self) -> str:
         now = time.monotonic()
         if self._kept is not None and now - self._kept[0] < KEPT_SECONDS:
             return self._kept[1]
-        try:
-            text = await self._asked()
-        except BrokenProcessPool:
-            # It was killed: the next one may live.
-            self._end()
-            text = await self._asked()
-        self._kept = now, text
-        return text
-
-    async def _asked(self) -> str:
-        if self._pool is None:
-            self._pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=_begin)
-        text, slug = await asyncio.get_running_loop().run_in_executor(self._pool, _told, self._store)
+        text, slug = await self._beside.call(_told, self._store)
         if slug:
             raise TracekitError(text, slug=slug)
+        self._kept = now, text
         return text
-
-    def _end(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def add_metrics(app: web.Application, store: str | None, token: str | None) -> None:
@@ -112,12 +89,3 @@ def _told(store: str | None) -> tuple[str, str]:
         return scrape(store), ""
     except TracekitError as error:
         return str(error), error.slug
-
-
-def _begin() -> None:
-    # Whoever started this process decides when it ends, and the traffic goes first.
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    with suppress(OSError):
-        os.nice(_NICENESS)

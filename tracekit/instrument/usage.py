@@ -4,13 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from tracekit.model import semconv
-
-_USAGE: Final = (
-    ("input_tokens", semconv.INPUT_TOKENS),
-    ("output_tokens", semconv.OUTPUT_TOKENS),
-    ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
-    ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
-)
+from tracekit.model.usage import TOKENS
 
 _NOTHING: Final = object()
 
@@ -29,7 +23,7 @@ def field(of: object, name: str) -> Any:
 def counted(usage: object) -> dict[str, int]:
     """The tokens, by the names of `semconv`. `input_tokens` are the uncached ones, as the Messages API counts."""
     found: dict[str, int] = {}
-    for theirs, ours in _USAGE:
+    for theirs, ours in TOKENS:
         number = field(usage, theirs)
         if isinstance(number, int):
             found[ours] = number

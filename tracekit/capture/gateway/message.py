@@ -11,17 +11,8 @@ from tracekit.capture.gateway.moments import Moments
 from tracekit.capture.gateway.sse import Frame
 from tracekit.model import Value, semconv
 from tracekit.model.redact import mask_secrets
+from tracekit.model.usage import CACHE_TIERS, TOKENS
 
-_USAGE: Final = (
-    ("input_tokens", semconv.INPUT_TOKENS),
-    ("output_tokens", semconv.OUTPUT_TOKENS),
-    ("cache_read_input_tokens", semconv.CACHE_READ_TOKENS),
-    ("cache_creation_input_tokens", semconv.CACHE_WRITE_TOKENS),
-)
-_TIERS: Final = (
-    ("ephemeral_5m_input_tokens", semconv.CACHE_WRITE_5M_TOKENS),
-    ("ephemeral_1h_input_tokens", semconv.CACHE_WRITE_1H_TOKENS),
-)
 _GROWS_BY: Final = ("text", "thinking", "partial_json", "data")
 """Fields of a block's start or of a delta that are its content."""
 _DELTAS: Final = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
@@ -208,9 +199,9 @@ class Response:
 
     def _count(self, usage: Object) -> None:
         """Usage is cumulative, and some servers count less in a later event: the largest of each number holds."""
-        self._keep(usage, _USAGE)
+        self._keep(usage, TOKENS)
         tiers = inner(usage, "cache_creation")
-        self._keep({name: tokens for name, tokens in tiers.items() if tokens}, _TIERS)
+        self._keep({name: tokens for name, tokens in tiers.items() if tokens}, CACHE_TIERS)
 
     def _keep(self, counts: Object, names: tuple[tuple[str, str], ...]) -> None:
         for name, attribute in names:
