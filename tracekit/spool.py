@@ -81,6 +81,20 @@ def _line(record: Mapping[str, Any]) -> bytes:
     return _AS_JSON(record).encode("ascii") + b"\n"
 
 
+class _Process:
+    """The process that the code is in, without a system call for each record."""
+
+    number = os.getpid()
+
+    @classmethod
+    def renew(cls) -> None:
+        """Be another process."""
+        cls.number = os.getpid()
+
+
+os.register_at_fork(after_in_child=_Process.renew)
+
+
 class Spool:
     """One process's file of records. Safe for several threads; never shared between processes.
 
@@ -116,7 +130,7 @@ class Spool:
         """Files, and the folder of new ones, that may not be on the disk yet and are not open any more."""
         self._written = 0
         self._number = 0
-        self._process = os.getpid()
+        self._process = _Process.number
 
     @property
     def folder(self) -> Path:
@@ -143,9 +157,9 @@ class Spool:
         """Keep one record, in one write."""
         self._write(_line(record))
 
-    def append_line(self, record: bytes) -> None:
-        """Keep one record that is JSON on one line already, in one write."""
-        self._write(record + b"\n")
+    def append_line(self, line: bytes) -> None:
+        """Keep one record that is a line of JSON already, with its newline, in one write."""
+        self._write(line)
 
     def _write(self, line: bytes) -> None:
         with self._lock:
@@ -192,8 +206,8 @@ class Spool:
 
     def _file(self, size: int) -> int:
         """The file for the next record: a new one after a fork, at the first record, and when the last one is full."""
-        if self._process != os.getpid():
-            self._process, self._handle = os.getpid(), None
+        if self._process != _Process.number:
+            self._process, self._handle = _Process.number, None
             self._to_sync.clear()
         if self._handle is not None and self._written and self._written + size > self._rotate_bytes:
             self._leave()

@@ -8,13 +8,14 @@ from tracekit.instrument.runtime import Moment
 from tracekit.model import Boundary, Status, semconv
 
 _BYTES: Final = semconv.EVENT_BYTES
+_NO_BYTES: Final[dict[str, int]] = {}
 _EACH: Final = 4_000
 """Events of one block that are kept one by one; later ones are only counted."""
 
 
 def arrival(at_ns: int, event: str, size: int) -> Moment:
     """The arrival of an event of a stream, with how much content it brought."""
-    return (at_ns, event, {_BYTES: size} if size else {})
+    return (at_ns, event, {_BYTES: size} if size else _NO_BYTES)
 
 
 class Block(Handle):
@@ -22,7 +23,6 @@ class Block(Handle):
 
     Attributes:
         size: Characters of content that came so far.
-        arrivals: When each event came, and how much content it brought.
     """
 
     boundary = Boundary.STREAM_EVENT
@@ -38,16 +38,21 @@ class Block(Handle):
         super().__init__(f"stream_event {block_type or index}", key=key, parent=parent, attributes=said)
         self.index = index
         self.size = 0
-        self.arrivals: list[Moment] = []
-        self.uncounted = 0
+        # Side by side, since an object for each event would have the garbage collector look through the agent's heap.
+        self._times: list[int] = []
+        self._names: list[str] = []
+        self._sizes: list[int] = []
+        self._uncounted = 0
 
     def arrived(self, at_ns: int, event: str, size: int) -> None:
-        """Note an event of the stream. This is the hot path."""
+        """Note an event of the stream, and how much content it brought. This is the hot path."""
         self.size += size
-        if len(self.arrivals) < _EACH:
-            self.arrivals.append((at_ns, event, {_BYTES: size} if size else {}))
+        if len(self._times) < _EACH:
+            self._times.append(at_ns)
+            self._names.append(event)
+            self._sizes.append(size)
         else:
-            self.uncounted += 1
+            self._uncounted += 1
 
     def cut(self, cause: str, status: Status, at_ns: int) -> None:
         """End it unfinished."""
@@ -61,7 +66,10 @@ class Block(Handle):
         return self._outer.request or self._outer.around
 
     def _moments(self) -> list[Moment]:
-        if self.uncounted:
-            last_ns, name, _ = self.arrivals[-1]
-            self.arrivals.append((last_ns, name, {semconv.EVENT_COUNT: self.uncounted}))
-        return self.arrivals
+        moments = [
+            (at_ns, name, {_BYTES: size} if size else _NO_BYTES)
+            for at_ns, name, size in zip(self._times, self._names, self._sizes, strict=True)
+        ]
+        if self._uncounted:
+            moments.append((self._times[-1], self._names[-1], {semconv.EVENT_COUNT: self._uncounted}))
+        return moments

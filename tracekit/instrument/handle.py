@@ -125,18 +125,22 @@ class Handle:
             blame(error)
         return self
 
-    def adopt(self, span: trace.Span, *, finish: Callable[[], object] | None = None) -> Self:
+    def adopt(self, span: trace.Span, *, finish: Callable[[], object] | None = None, is_told: bool = True) -> Self:
         """Begin with a span that somebody else started and will end: it is enriched, and not doubled.
 
         Args:
             span: The span; one that records nothing is left alone.
             finish: Called when its owner is about to end it, which may be before anybody else knows that it is over. It is the last
                 chance to `end` this, which it does itself without one; the span then ends when this did.
+            is_told: Whether the recorder has told of it, if it says by itself what it is. One that was claimed is not.
         """
         try:
             if self._place is None:
                 self._begin(span, None)
                 if self._live:
+                    # One that says by itself what it is stands in the spool since its start.
+                    if not (is_told and semconv.OPERATION in (getattr(span, "attributes", None) or {})):
+                        self._tell()
                     self._end_first(span, finish)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
@@ -178,9 +182,6 @@ class Handle:
             self._span, self._owned, self._live = span, False, True
             self._start_ns = getattr(span, "start_time", None) or self._start_ns
             self._to_say = said | self._to_say
-            # One that says by itself what it is stands in the spool since its start.
-            if semconv.OPERATION not in (getattr(span, "attributes", None) or {}):
-                self._tell()
             return
         self._to_say.clear()
 
@@ -227,11 +228,8 @@ class Handle:
 
     def _tell(self) -> None:
         """Have what is known so far kept, in case that the process dies."""
-        if self._to_say and self._live:
-            self._span.set_attributes(self._to_say)
-            self._to_say = {}
         if self._live and RUNTIME.recorder is not None:
-            RUNTIME.recorder.opened(self._span)
+            RUNTIME.recorder.opened(self._span, self._to_say)
 
     # How it ends ------------------------------------------------------------------------------------------------------
 

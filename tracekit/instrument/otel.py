@@ -12,13 +12,13 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.sdk.trace import Span as SdkSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from tracekit.instrument.claims import CLAIMANT
 from tracekit.instrument.guard import blame
 from tracekit.instrument.handle import current
 from tracekit.instrument.place import Place
 from tracekit.instrument.record import is_ours, marks, rows, said_by_span
 from tracekit.instrument.runtime import RUNTIME, Moment
-from tracekit.model import Span
-from tracekit.spool import Spool, span_row, spool_folder
+from tracekit.spool import Spool, spool_folder
 
 SPOOL_NAME: Final = "agent"
 
@@ -43,11 +43,11 @@ def _time_of(moment: Moment) -> int:
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
-    """A record as JSON: ten times as fast as the standard library, which knows what to do with half of a surrogate pair."""
+    """A record as a line of JSON: ten times as fast as the standard library, which knows what to do with half of a surrogate pair."""
     try:
-        return orjson.dumps(row)
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
-        return json.dumps(row).encode()
+        return json.dumps(row).encode() + b"\n"
 
 
 class SpoolProcessor(SpanProcessor):
@@ -84,20 +84,23 @@ class SpoolProcessor(SpanProcessor):
         said = said_by_span(span)
         place = None
         if not is_ours(said):
+            claimant = CLAIMANT.get()
+            if claimant is not None and claimant.claims(span):
+                return
             here = current(context=parent_context)
             if here is not None:
                 self._places[span.get_span_context().span_id] = place = here.place
         _write(self._spool, span, said, place, None)
 
-    def tell(self, observation: Span) -> None:
+    def keep(self, row: Mapping[str, Any]) -> None:
         """Write an observation that has no span of its own."""
         if not self._is_off:
-            self._spool.append_line(_line(span_row(observation)))
+            self._spool.append_line(_line(row))
 
-    def opened(self, span: trace.Span) -> None:
-        """Write again what an open span says by now."""
+    def opened(self, span: trace.Span, more: Mapping[str, Any]) -> None:
+        """Write what an open span says by now, and more that it is to say."""
         if not self._is_off and isinstance(span, ReadableSpan):
-            _write(self._spool, span, said_by_span(span), None, None)
+            _write(self._spool, span, {**said_by_span(span), **more}, None, None)
 
     def on_end(self, span: ReadableSpan) -> None:
         """A span ended."""

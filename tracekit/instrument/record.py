@@ -91,15 +91,15 @@ def rows(span: "ReadableSpan", said: Mapping[str, Any], place: Place | None) -> 
         place: Where it stands, if it does not say so itself; None: outside of all.
     """
     if semconv.BOUNDARY in said:
-        own = _own(span, said)
+        own = own_row(said, span.start_time, span.end_time)
         return [own] if said[semconv.BOUNDARY] != _SUBAGENT else [own, own | _TASK | {"parent_key": own["key"]}]
     foreign = _foreign(span, said, place or RUNTIME.place())
     return [] if foreign is None else [span_row(foreign)]
 
 
-def _own(span: "ReadableSpan", said: Mapping[str, Any]) -> dict[str, Any]:
-    """A span of ours, which is in the agent's way: without a `Span` in between, and in the form of `span_row`."""
-    boundary, end_ns = said[semconv.BOUNDARY], span.end_time
+def own_row(said: Mapping[str, Any], start_ns: int | None, end_ns: int | None) -> dict[str, Any]:
+    """An observation of ours with these attributes as `span_row` has it, without a `Span` in between: it is in the agent's way."""
+    boundary = said[semconv.BOUNDARY]
     return {
         "source": _SOURCE,
         "session_id": said[semconv.SESSION_ID],
@@ -108,7 +108,7 @@ def _own(span: "ReadableSpan", said: Mapping[str, Any]) -> dict[str, Any]:
         "key": said[semconv.KEY],
         "parent_key": said.get(semconv.PARENT_KEY),
         "name": said.get(_NAMED_BY.get(boundary, ""), ""),
-        "start_ns": span.start_time,
+        "start_ns": start_ns,
         "start_slack_ns": 0,
         "end_ns": end_ns,
         "end_slack_ns": 0,

@@ -22,6 +22,7 @@ from tracekit.model.span import ERROR_EVENT
 T = TypeVar("T")
 _SECOND: Final = 1_000_000_000
 _CHAT: Final = "chat"
+_DELTA: Final = "content_block_delta"
 _CUT_BY_SERVER: Final = "upstream"
 _CUT_BY_CLIENT: Final = "client"
 _OTHER_EVENTS: Final = 4_000
@@ -144,23 +145,41 @@ class ModelRequest(Handle):
             return
         try:
             now = at_ns or self._now()
-            block = self._blocks.get(index)
-            if block is not None and type == "content_block_delta":
-                block.arrived(now, type, size)
-                self._last_ns = now
+            if type == _DELTA and index in self._blocks:
+                self.delta(index, size, now)
             else:
                 self._other_event(type, now, index, size, (block_type, tool_use_id, tool_name))
-            if now - self._told_ns >= _SECOND:
-                self._tell_progress(now)
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
+
+    def delta(self, index: int | None, size: int, at_ns: int) -> None:
+        """A delta of an open block came. `event` for whoever calls it a thousand times in a response, and sees to its errors.
+
+        Args:
+            index: Number of the block.
+            size: Characters of content that it brings.
+            at_ns: When.
+
+        Raises:
+            KeyError: No such block is open.
+        """
+        self._blocks[index].arrived(at_ns, _DELTA, size)
+        self._last_ns = at_ns
+        if at_ns - self._told_ns >= _SECOND:
+            self._tell_progress(at_ns)
 
     def _other_event(self, kind: str, now: int, index: int | None, size: int, opening: tuple[str, str, str]) -> None:
         if self._first_byte_ns is None:
             self.first_byte(at_ns=now)
         if kind == "ping":
             self.say({semconv.LAST_PING_NS: now})
-            return
+        else:
+            self._place_event(kind, now, index, size, opening)
+        if now - self._told_ns >= _SECOND:
+            self._tell_progress(now)
+
+    def _place_event(self, kind: str, now: int, index: int | None, size: int, opening: tuple[str, str, str]) -> None:
+        """Note an event where it belongs: in its block, or in the response."""
         self._last_ns = now
         block = self._blocks.get(index)
         if kind == "content_block_start" and index is not None:

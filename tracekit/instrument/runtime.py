@@ -11,9 +11,7 @@ from tracekit.instrument.issued import Issued
 from tracekit.instrument.place import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tracekit.model import Span
+    from collections.abc import Callable, Mapping
 
 NAME = "tracekit"
 """Of the tracer."""
@@ -31,12 +29,12 @@ class Recorder(Protocol):
         """Where it writes."""
         ...
 
-    def tell(self, observation: "Span") -> None:
-        """Keep what has no span of its own."""
+    def keep(self, row: "Mapping[str, Any]") -> None:
+        """Keep an observation that has no span of its own, as a row of the spool."""
         ...
 
-    def opened(self, span: trace.Span) -> None:
-        """Keep what an open span says so far."""
+    def opened(self, span: trace.Span, more: "Mapping[str, Any]") -> None:
+        """Keep what an open span says so far, and what it will say when it ends."""
         ...
 
 

@@ -21,7 +21,8 @@ from tests.instrument.sdk.messages_api import ASKED, MESSAGE, START, STOP, Messa
 from tracekit.instrument import uninstrument
 from tracekit.instrument.requests import ModelRequest
 from tracekit.instrument.sdk.anthropic import AnthropicInstrumentor
-from tracekit.instrument.sdk.anthropic.middleware import ENTRANCE, EXCHANGE
+from tracekit.instrument.sdk.anthropic.middleware import EXCHANGE
+from tracekit.model import semconv
 
 TOUCHED: tuple[type, ...] = (SyncAPIClient, AsyncAPIClient, BaseClient, Stream, AsyncStream, anthropic.Anthropic, anthropic.AsyncAnthropic)
 ROOT = Path(__file__).parents[3]
@@ -40,7 +41,7 @@ def ask(way: Way, client: Any) -> Any:
 
 def handlers(client: Any) -> list[object]:
     """The middleware of a client that is its user's."""
-    return [one for one in client.middleware if one not in (ENTRANCE, EXCHANGE)]
+    return [one for one in client.middleware if one is not EXCHANGE]
 
 
 class Named(Middleware):
@@ -209,7 +210,7 @@ def test_the_users_middleware_is_kept_in_its_order_and_attempts_are_what_is_sent
         more = client.with_middleware(third)
         ask(way, more)
         assert handlers(more) == [first, second, third]
-        assert (more.middleware[0], more.middleware[-1]) == (ENTRANCE, EXCHANGE)
+        assert more.middleware[-1] is EXCHANGE
         other = more.with_options(middleware=[third])
         ask(way, other)
         assert handlers(other) == [third]
@@ -274,6 +275,43 @@ def test_what_a_middleware_answers_by_itself_is_no_request(world: World, *, is_a
     with MessagesApi() as api:
         assert ask(way, way.client(api, world, middleware=[Cache()])).id == "msg_1"
     assert world.rows() == []
+
+
+@BOTH
+def test_of_what_a_middleware_answers_by_itself_the_sdks_own_span_stands_without_an_attempt(world: World, *, is_async: bool) -> None:
+    way = Way(is_async=is_async)
+    with MessagesApi() as api:
+        assert ask(way, way.client(api, world, middleware=[Cache()])).id == "msg_1"
+    assert [(row["boundary"], row["status"]) for row in world.rows()] == [("model_request", "unset"), ("model_request", "ok")]
+
+
+class Spans(Middleware):
+    """Starts a span of its own around each attempt."""
+
+    def __init__(self, tracer: Any) -> None:
+        self._tracer = tracer
+
+    def handle(self, request: Any, call_next: Callable[[Any], Any]) -> Any:
+        with self._tracer.start_as_current_span("theirs"):
+            return call_next(request)
+
+    async def handle_async(self, request: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        with self._tracer.start_as_current_span("theirs"):
+            return await call_next(request)
+
+
+@NATIVE
+@BOTH
+def test_a_span_that_a_middleware_starts_is_its_own(world: World, *, is_async: bool, is_native: bool) -> None:
+    way = Way(is_async=is_async, is_native=is_native)
+    with MessagesApi(WHOLE) as api:
+        ask(way, way.client(api, world, middleware=[Spans(world.provider.get_tracer("somebody"))]))
+    (theirs,) = [span for span in world.spans if span.name == "theirs"]
+    assert theirs.attributes == {}
+    assert [row["boundary"] for row in world.rows() if row["end_ns"] is None] == ["model_request", "request_attempt"]
+    assert [span.name for span in world.spans if semconv.BOUNDARY in (span.attributes or {})] == [
+        "anthropic.messages.create" if is_native else "chat claude-test"
+    ]
 
 
 @NATIVE

@@ -1,6 +1,5 @@
 """What a call asks of the model, in numbers and names: never what it says."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
@@ -8,18 +7,20 @@ from tracekit.instrument.usage import field
 from tracekit.model import semconv
 
 if TYPE_CHECKING:
+    import httpx2
     from anthropic._base_client import BaseClient
     from anthropic._models import FinalRequestOptions
 
     from tracekit.instrument.handle import Told
 
 _MESSAGES: Final = "/v1/messages"
+_POST: Final = "post"
 _ANTHROPIC: Final = "anthropic"
 
 
 def is_model_request(options: "FinalRequestOptions") -> bool:
     """Whether a call asks for a message, rather than for a list of models, a count of tokens or a batch."""
-    return options.method.lower() == "post" and urlsplit(options.url).path.rstrip("/") == _MESSAGES
+    return options.method.lower() == _POST and (options.url == _MESSAGES or urlsplit(options.url).path.rstrip("/") == _MESSAGES)
 
 
 def provider_of(client: "BaseClient[Any, Any]") -> str:
@@ -43,7 +44,9 @@ def numbers_of(options: "FinalRequestOptions") -> "dict[str, Told]":
     return found
 
 
-def size_of(headers: Mapping[str, str]) -> int | None:
-    """Bytes of the body, as sent."""
-    said = headers.get("content-length", "")
-    return int(said) if said.isdecimal() else None
+def size_of(request: "httpx2.Request") -> int | None:
+    """Bytes of the body, as sent; None of one that is read as it is sent."""
+    try:
+        return len(request.content)
+    except RuntimeError:
+        return None

@@ -33,10 +33,14 @@ class SyncBody(_Watched, httpx2.SyncByteStream):
     """A body that is read in place."""
 
     def __iter__(self) -> Iterator[bytes]:
-        received = self._following.received
+        following = self._following
+        clock = following.clock
         try:
             for chunk in self._body:
-                received(chunk)
+                following.now_ns = clock()
+                if not following.size:
+                    following.began()
+                following.size += len(chunk)
                 yield chunk
         except BaseException as error:
             self._following.broke(error)
@@ -54,9 +58,14 @@ class AsyncBody(_Watched, httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         chunks: AsyncIterator[bytes] = aiter(self._body)
+        following = self._following
+        clock = following.clock
         try:
             async for chunk in chunks:
-                self._following.received(chunk)
+                following.now_ns = clock()
+                if not following.size:
+                    following.began()
+                following.size += len(chunk)
                 yield chunk
         except BaseException as error:
             self._following.broke(error)

@@ -1,15 +1,16 @@
 """One call of the SDK: a model request from its first attempt to message_stop, whoever's span it is."""
 
 import sys
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import orjson
 from anthropic import APIStatusError
 from opentelemetry import trace
+from opentelemetry.context import get_current
 
+from tracekit.instrument.claims import CLAIMANT
 from tracekit.instrument.guard import guarded
-from tracekit.instrument.requests import ModelRequest, model_request
+from tracekit.instrument.requests import ModelRequest
 from tracekit.instrument.runtime import RUNTIME
 from tracekit.instrument.sdk.anthropic.asked import model_of, numbers_of, provider_of, size_of
 from tracekit.instrument.sdk.anthropic.bodies import watched
@@ -22,16 +23,18 @@ from tracekit.model import Status, semconv
 if TYPE_CHECKING:
     import httpx2
     from anthropic._base_client import BaseClient
+    from anthropic._models import FinalRequestOptions
     from anthropic._request import APIRequest
     from anthropic._response import BaseAPIResponse
+    from opentelemetry.sdk.trace import Span
 
     from tracekit.instrument.attempts import Attempt
     from tracekit.instrument.handle import Told
 
 FOLLOWING: Final = "tracekit.following"
 """Where a response carries who follows its body: among its extensions."""
-CALL: "ContextVar[Call | None]" = ContextVar("tracekit-anthropic-call", default=None)
-"""The call that the code is in."""
+_SCOPE: Final = "com.anthropic.sdk.python"
+"""Whose spans are those of the SDK: of its clients for other platforms, with an addition."""
 _SECOND: Final = 1_000_000_000
 
 
@@ -46,17 +49,20 @@ class Refused(NamedTuple):
 class Call:
     """One call, from the moment when the SDK takes it to the moment when it gives its result back.
 
-    Nothing is recorded of one that sends no request, as where a middleware has its answer.
+    Of one that sends no request, as where a middleware has its answer, nothing is recorded but the SDK's own span.
 
     Args:
         client: Whose it is.
+        options: What it asks.
+        stream: Whether it asks for a stream.
     """
 
-    def __init__(self, client: "BaseClient[Any, Any]") -> None:
+    def __init__(self, client: "BaseClient[Any, Any]", options: "FinalRequestOptions", *, stream: bool) -> None:
         self._client = client
-        self._outside = trace.get_current_span()
+        self._options = options
+        self._stream = stream
+        self._outside = get_current()
         self._handled = sys.exception()
-        self._span: trace.Span | None = None
         self._request: ModelRequest | None = None
         self._tries = 0
         self._first: FirstAttempt | None = None
@@ -72,16 +78,15 @@ class Call:
         """When an answer was there in one piece."""
         self._is_returned = False
 
+    def claims(self, span: "Span") -> bool:
+        """Whether a span that begins is the SDK's own of this call."""
+        scope = span.instrumentation_scope
+        if self._request is not None or scope is None or not scope.name.startswith(_SCOPE):
+            return False
+        self._begin(span)
+        return True
+
     # What its middleware sees -----------------------------------------------------------------------------------------
-
-    @guarded
-    def entered(self) -> None:
-        """An attempt enters the chain of middleware: the span that is current is the SDK's own, or it has none.
-
-        Without a provider the SDK has a span that records nothing and has the identity of the one around it.
-        """
-        here = trace.get_current_span()
-        self._span = here if here.get_span_context() != self._outside.get_span_context() else None
 
     @guarded
     def sending(self, sent: "APIRequest") -> None:
@@ -93,17 +98,26 @@ class Call:
         self._attempt_over(RUNTIME.clock())
         self._first = self._attempt = None
         self._tries += 1
-        if self._request is None:
-            self._begin(sent)
+        request = self._request or self._begin(self._left_out())
+        if self._tries == 1:
+            self._first = FirstAttempt(request, model_of(sent.options))
         else:
-            self._attempt = self._request.attempt(self._tries).start()
+            self._attempt = request.attempt(self._tries).start()
 
-    def _begin(self, sent: "APIRequest") -> None:
-        options = sent.options
-        model = model_of(options)
-        request = model_request(model, provider_of(self._client), stream=sent.stream, attributes=numbers_of(options))
-        self._request = request.start() if self._span is None else request.adopt(self._span, finish=self._span_ends)
-        self._first = FirstAttempt(request, model)
+    def _begin(self, span: trace.Span | None) -> ModelRequest:
+        options = self._options
+        request = ModelRequest(model_of(options), provider_of(self._client), stream=self._stream, attributes=numbers_of(options))
+        self._request = request.start() if span is None else request.adopt(span, finish=self._span_ends, is_told=False)
+        return request
+
+    def _left_out(self) -> trace.Span | None:
+        """The SDK's span, where that is no part of the program's sample: then its request is none either.
+
+        Without a provider the SDK has a span that records nothing and has the identity of the one around it.
+        """
+        here = trace.get_current_span()
+        is_own = here.get_span_context() != trace.get_current_span(self._outside).get_span_context()
+        return here if is_own and not here.is_recording() else None
 
     def _attempt_over(self, at_ns: int) -> None:
         """The last attempt is over, and was none that failed, which would have ended by now."""
@@ -124,7 +138,7 @@ class Call:
         request, http = self._request, response.http_response
         if request is None:
             return
-        request_id, size = http.headers.get("request-id"), size_of(http.request.headers)
+        request_id, size = http.headers.get("request-id"), size_of(http.request)
         if not http.is_success:
             self._was_refused(http, request_id, size)
             return
@@ -133,9 +147,10 @@ class Call:
         elif self._attempt is not None:
             _say_answer(self._attempt, http.status_code, request_id, size)
         self._failure = {}
-        request.say(
-            {semconv.HTTP_STATUS: http.status_code} if size is None else {semconv.HTTP_STATUS: http.status_code, semconv.REQUEST_SIZE: size}
-        )
+        said: dict[str, Told] = {semconv.HTTP_STATUS: http.status_code}
+        if size is not None:
+            said[semconv.REQUEST_SIZE] = size
+        request.say(said)
         if http.is_closed:
             self._whole_ns = RUNTIME.clock()
             self._attempt_over(self._whole_ns)
@@ -217,6 +232,12 @@ class Call:
         else:
             request.say(self._failure)
             request.end(status=Status.ERROR if self._failure else None, at_ns=self._whole_ns)
+
+
+def current_call() -> Call | None:
+    """The call that the code is in."""
+    claimant = CLAIMANT.get()
+    return claimant if isinstance(claimant, Call) else None
 
 
 def _say_answer(attempt: "Attempt", status: int, request_id: str | None, size: int | None) -> None:

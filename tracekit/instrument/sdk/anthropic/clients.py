@@ -1,11 +1,11 @@
-"""Puts our middleware into clients, around and behind the user's own, and takes it out again."""
+"""Puts our middleware into clients, behind the user's own, and takes it out again."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from tracekit.instrument.guard import guarded
 from tracekit.instrument.runtime import RUNTIME
-from tracekit.instrument.sdk.anthropic.middleware import ENTRANCE, EXCHANGE
+from tracekit.instrument.sdk.anthropic.middleware import EXCHANGE
 from tracekit.instrument.usage import field
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from anthropic._middleware import MiddlewareInput
 
     Client = SyncAPIClient | AsyncAPIClient
-
-_OURS: Final[tuple[Any, ...]] = (ENTRANCE, EXCHANGE)
 
 
 class Clients:
@@ -28,9 +26,9 @@ class Clients:
         """See that a client has it. Its copies take it along, and where they add their own, it is not the last any more."""
         self._joined.add(client)
         own = client.middleware
-        if own and own[0] is ENTRANCE and own[-1] is EXCHANGE:
+        if own and own[-1] is EXCHANGE:
             return
-        _have(client, (ENTRANCE, *_without_ours(own), EXCHANGE))
+        _have(client, (*_without_ours(own), EXCHANGE))
         # Spans of a client with a provider of its own are recorded as those of the program's.
         options: Any = getattr(client, "_open_telemetry", None)
         if (provider := field(options, "tracer_provider")) is not None:
@@ -45,7 +43,7 @@ class Clients:
 
 
 def _without_ours(middleware: "tuple[MiddlewareInput, ...]") -> "tuple[MiddlewareInput, ...]":
-    return tuple(one for one in middleware if one not in _OURS)
+    return tuple(one for one in middleware if one is not EXCHANGE)
 
 
 def _have(client: Any, middleware: "tuple[MiddlewareInput, ...]") -> None:

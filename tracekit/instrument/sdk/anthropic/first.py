@@ -3,15 +3,19 @@
 As a span beside the request's own, an attempt that succeeded says nothing more, and a backend would keep two of everything.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tracekit.instrument.place import fresh
+from tracekit.instrument.record import own_row
 from tracekit.instrument.runtime import RUNTIME
-from tracekit.model import Boundary, Source, Span, Status, Value, semconv
+from tracekit.model import Boundary, semconv
 
 if TYPE_CHECKING:
     from tracekit.instrument.attempts import Attempt
+    from tracekit.instrument.handle import Told
     from tracekit.instrument.requests import ModelRequest
+
+_ATTEMPT: Final = Boundary.REQUEST_ATTEMPT.value
 
 
 class FirstAttempt:
@@ -24,26 +28,34 @@ class FirstAttempt:
 
     def __init__(self, request: "ModelRequest", model: str) -> None:
         self._request = request
-        self._opened_as = fresh(Boundary.REQUEST_ATTEMPT)
-        self._key = self._opened_as
+        self._opened_as = fresh(_ATTEMPT)
         self._start_ns = RUNTIME.clock()
-        self._model = model
-        self._said: dict[str, Value] = {semconv.ATTEMPT: 1, semconv.REQUEST_MODEL: model}
+        place = request.place
+        self._said: dict[str, Told] = {
+            semconv.BOUNDARY: _ATTEMPT,
+            semconv.KEY: self._opened_as,
+            semconv.SESSION_ID: place.session_id,
+            semconv.ATTEMPT: 1,
+            semconv.REQUEST_MODEL: model,
+        }
+        for name, value in ((semconv.PARENT_KEY, place.request), (semconv.AGENT_ID, place.agent_id)):
+            if value is not None:
+                self._said[name] = value
         self._is_over = not request.span.is_recording()
-        self._tell(None, Status.UNSET)
+        self._tell(None)
 
     def answered(self, status: int, request_id: str | None, size: int | None) -> None:
         """It has an answer, which is no error."""
         self._said[semconv.HTTP_STATUS] = status
         if request_id:
-            self._key = request_id
-            self._said |= {semconv.REQUEST_ID: request_id, semconv.OPENED_AS: self._opened_as}
+            self._said[semconv.KEY] = self._said[semconv.REQUEST_ID] = request_id
+            self._said[semconv.OPENED_AS] = self._opened_as
         if size is not None:
             self._said[semconv.REQUEST_SIZE] = size
 
     def end(self, at_ns: int) -> None:
         """Its answer is there, or was left or broken off: that is the response's failure, and not the attempt's."""
-        self._tell(at_ns, Status.OK)
+        self._tell(at_ns)
         self._is_over = True
 
     def as_span(self) -> "Attempt":
@@ -53,22 +65,6 @@ class FirstAttempt:
         attempt.named(self._opened_as)
         return attempt.start(at_ns=self._start_ns)
 
-    def _tell(self, end_ns: int | None, status: Status) -> None:
-        if self._is_over or RUNTIME.recorder is None:
-            return
-        place = self._request.place
-        RUNTIME.recorder.tell(
-            Span(
-                Source.INSTRUMENT,
-                place.session_id,
-                Boundary.REQUEST_ATTEMPT,
-                self._key,
-                self._start_ns,
-                end_ns,
-                name=self._model,
-                agent_id=place.agent_id,
-                parent_key=place.request,
-                status=status,
-                attributes=self._said,
-            )
-        )
+    def _tell(self, end_ns: int | None) -> None:
+        if not self._is_over and RUNTIME.recorder is not None:
+            RUNTIME.recorder.keep(own_row(self._said, self._start_ns, end_ns))

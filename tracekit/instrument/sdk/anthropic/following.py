@@ -5,20 +5,19 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 
-from tracekit.instrument.guard import blame, guarded
+from tracekit.instrument.guard import guarded
 from tracekit.instrument.reading import read_event
 from tracekit.instrument.runtime import RUNTIME
+from tracekit.instrument.sdk.anthropic.deltas import Deltas
 from tracekit.instrument.sdk.anthropic.errors import said_by_error
 from tracekit.model import Status, semconv
 
 if TYPE_CHECKING:
     from tracekit.instrument.requests import ModelRequest
 
-_loads: Final = orjson.loads
 _DELTA: Final = "content_block_delta"
 _LAST: Final = frozenset({"message_stop", "error"})
 """Events after which nothing follows, whatever becomes of the connection."""
-_CONTENT: Final = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
 _NOT_EVENTS: Final = "read by the program itself, not as events"
 _UPSTREAM: Final = "upstream"
 
@@ -29,29 +28,32 @@ class Following:
     Args:
         request: What it answers.
         ended: Told when it ended.
+
+    Attributes:
+        clock: Gives Unix nanoseconds.
+        now_ns: When the last chunk came; whoever reads the body keeps this and `size`, without a call for each chunk.
+        size: Bytes that came so far.
     """
 
     def __init__(self, request: "ModelRequest", ended: Callable[[int], None]) -> None:
         self._request = request
         self._ended = ended
-        self._clock = RUNTIME.clock
-        self._now_ns = 0
-        self._size = 0
+        self._delta = request.delta
+        self._deltas = Deltas()
+        self._size_of = self._deltas.size
+        self.clock = RUNTIME.clock
+        self.now_ns = 0
+        self.size = 0
         self._is_decoded = False
         self._is_begun = False
         self._is_left = False
         self._is_given = False
         self._is_over = False
 
-    def received(self, chunk: bytes) -> None:
-        """A chunk came. As `event`, this is passed a thousand times in a response."""
-        try:
-            self._now_ns = self._clock()
-            if self._size == 0:
-                self._request.first_byte(at_ns=self._now_ns)
-            self._size += len(chunk)
-        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
-            blame(error)
+    @guarded
+    def began(self) -> None:
+        """The first chunk came, at `now_ns`."""
+        self._request.first_byte(at_ns=self.now_ns)
 
     def dismissed(self) -> None:
         """Another attempt is made: this answer is not what the request ends with."""
@@ -71,15 +73,10 @@ class Following:
         """The SDK found an event in what came."""
         try:
             if name == _DELTA:
-                # Nearly all events are deltas, and of these nothing is wanted but their length.
-                said = _loads(data)
-                delta = said["delta"]
-                content = delta.get(_CONTENT.get(delta["type"]))
-                if type(content) is str:
-                    self._request.event(_DELTA, said["index"], len(content), at_ns=self._now_ns)
-                    return
-        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-            # One of another shape: it is read the long way.
+                size = self._size_of(data)
+                self._delta(self._deltas.index, size, self.now_ns)
+                return
+        except Exception:  # noqa: BLE001, S110  (one of another shape, or of a block that is not open: it is read the long way)
             pass
         self._read(name, data)
 
@@ -87,11 +84,11 @@ class Following:
     def _read(self, name: str | None, data: str) -> None:
         self._is_begun = True
         try:
-            said: Any = _loads(data)
+            said: Any = orjson.loads(data)
         except orjson.JSONDecodeError:
             said = None
         event = cast("dict[str, object]", said) if isinstance(said, dict) else {"type": name}
-        read_event(self._request, event, at_ns=self._now_ns)
+        read_event(self._request, event, at_ns=self.now_ns)
         if name in _LAST:
             self._end(None)
 
@@ -111,7 +108,7 @@ class Following:
         self._is_left = True
         if self._is_given and not self._is_over:
             self._is_over = True
-            self._request.say({semconv.RESPONSE_SIZE: self._size})
+            self._request.say({semconv.RESPONSE_SIZE: self.size})
             self._request.left()
             self._ended(self._request.ended_ns)
 
@@ -120,7 +117,7 @@ class Following:
             return
         self._is_over = True
         request = self._request
-        request.say({semconv.RESPONSE_SIZE: self._size})
+        request.say({semconv.RESPONSE_SIZE: self.size})
         if error is not None:
             request.say(said_by_error(error))
         elif not self._is_decoded:

@@ -1,10 +1,10 @@
-"""Two middleware of the SDK's public kind: one around all others, where the SDK's span is current, one next to the wire."""
+"""The middleware of the SDK's public kind, next to the wire: sees what is sent, and not what another middleware answers by itself."""
 
 from typing import TYPE_CHECKING, Any, Final
 
 from anthropic import Middleware
 
-from tracekit.instrument.sdk.anthropic.calls import CALL
+from tracekit.instrument.sdk.anthropic.calls import current_call
 
 if TYPE_CHECKING:
     from anthropic._middleware import AsyncCallNext, CallNext
@@ -12,28 +12,12 @@ if TYPE_CHECKING:
     from anthropic._response import APIResponse, AsyncAPIResponse
 
 
-class Entrance(Middleware):
-    """Around all others: only the SDK stands between the program and this."""
-
-    def handle(self, request: "APIRequest", call_next: "CallNext") -> "APIResponse[Any]":
-        """Pass a request on."""
-        if (call := CALL.get()) is not None:
-            call.entered()
-        return call_next(request)
-
-    async def handle_async(self, request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncAPIResponse[Any]":
-        """Pass a request on."""
-        if (call := CALL.get()) is not None:
-            call.entered()
-        return await call_next(request)
-
-
 class Exchange(Middleware):
-    """Next to the wire: sees what is sent, and not what another middleware answers by itself."""
+    """Tells the call that the code is in of each of its attempts."""
 
     def handle(self, request: "APIRequest", call_next: "CallNext") -> "APIResponse[Any]":
         """Pass a request on, and its answer back."""
-        if (call := CALL.get()) is None:
+        if (call := current_call()) is None:
             return call_next(request)
         call.sending(request)
         try:
@@ -46,7 +30,7 @@ class Exchange(Middleware):
 
     async def handle_async(self, request: "APIRequest", call_next: "AsyncCallNext") -> "AsyncAPIResponse[Any]":
         """Pass a request on, and its answer back."""
-        if (call := CALL.get()) is None:
+        if (call := current_call()) is None:
             return await call_next(request)
         call.sending(request)
         try:
@@ -58,5 +42,4 @@ class Exchange(Middleware):
         return response
 
 
-ENTRANCE: Final = Entrance()
 EXCHANGE: Final = Exchange()

@@ -7,11 +7,12 @@ from typing import Any, Final
 from anthropic._base_client import AsyncAPIClient, BaseClient, SyncAPIClient
 from anthropic._streaming import AsyncStream, Stream
 
+from tracekit.instrument.claims import CLAIMANT
 from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.runtime import RUNTIME
 from tracekit.instrument.sdk.anthropic.asked import is_model_request
 from tracekit.instrument.sdk.anthropic.bodies import Decoder
-from tracekit.instrument.sdk.anthropic.calls import CALL, FOLLOWING, Call
+from tracekit.instrument.sdk.anthropic.calls import FOLLOWING, Call, current_call
 from tracekit.instrument.sdk.anthropic.clients import Clients
 from tracekit.instrument.sdk.anthropic.following import Following
 from tracekit.instrument.sdk.replacing import Replacements
@@ -51,15 +52,15 @@ class Seams:
             call = self._call(client, args, kwargs)
             if call is None:
                 return theirs(client, *args, **kwargs)
-            outer = CALL.get()
-            CALL.set(call)
+            outer = CLAIMANT.get()
+            CLAIMANT.set(call)
             try:
                 result = theirs(client, *args, **kwargs)
             except BaseException as error:
                 call.failed(error)
                 raise
             finally:
-                CALL.set(outer)
+                CLAIMANT.set(outer)
             call.returned()
             return result
 
@@ -70,15 +71,15 @@ class Seams:
             call = self._call(client, args, kwargs)
             if call is None:
                 return await theirs(client, *args, **kwargs)
-            outer = CALL.get()
-            CALL.set(call)
+            outer = CLAIMANT.get()
+            CLAIMANT.set(call)
             try:
                 result = await theirs(client, *args, **kwargs)
             except BaseException as error:
                 call.failed(error)
                 raise
             finally:
-                CALL.set(outer)
+                CLAIMANT.set(outer)
             call.returned()
             return result
 
@@ -95,7 +96,7 @@ class Seams:
             self._clients.join(client)
             # A provider that was set up meanwhile must know us before the SDK's span begins.
             RUNTIME.tracer()
-            return Call(client)
+            return Call(client, options, stream=bool(kwargs.get("stream")))
         except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
             blame(error)
             return None
@@ -103,7 +104,7 @@ class Seams:
     def _retry_timeout(self, theirs: Callable[..., float]) -> Callable[..., float]:
         def calculate_retry_timeout(client: BaseClient[Any, Any], *args: Any, **kwargs: Any) -> float:
             seconds = theirs(client, *args, **kwargs)
-            call = CALL.get()
+            call = current_call()
             if call is not None:
                 call.waits(seconds)
             return seconds
