@@ -351,6 +351,46 @@ def test_of_token_counts_the_largest_holds(world: "World") -> None:
     assert "gen_ai.usage.cache_read.input_tokens" not in said
 
 
+def test_which_tier_of_the_cache_was_written_to_is_told_where_one_was(world: "World") -> None:
+    tiers = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 30}
+    with model_request("m") as request:
+        request.response(usage={"input_tokens": 1, "cache_creation_input_tokens": 30, "cache_creation": tiers})
+    said = world.one("model_request")["attributes"]
+    assert (said["gen_ai.usage.cache_write.input_tokens"], said["tracekit.usage.cache_write_1h_tokens"]) == ("30", "30")
+    assert "tracekit.usage.cache_write_5m_tokens" not in said
+
+
+@pytest.mark.parametrize("content", [True, False])
+def test_with_content_the_words_of_a_prompt_a_request_and_its_blocks_are_kept_without_secrets(bare: "World", *, content: bool) -> None:
+    bare.instrument(content=content)
+    key = "sk-ant-" + "a" * 20
+    asked, read = {"role": "user", "content": f"use {key}"}, "tracekit.content"
+    with turn("p") as prompted, model_request("m", stream=True) as request:
+        prompted.prompt("do it")
+        request.input(asked)
+        split = (
+            {**DELTA, "delta": {"type": "text_delta", "text": f" {key[:9]}"}},
+            {**DELTA, "delta": {"type": "text_delta", "text": key[9:]}},
+        )
+        for _ in request.stream(iter((START, OPEN_TEXT, DELTA, *split, CLOSE, STOP))):
+            pass
+    with model_request("m") as whole:
+        whole.output([{"type": "text", "text": "done"}])
+    rows = bare.closed("turn") + bare.closed("model_request") + bare.closed("stream_event")
+    assert [row["attributes"].get(read) for row in rows] == (
+        [
+            "do it",
+            '{"input":{"role":"user","content":"use [secret]"}}',
+            '{"output":[{"type":"text","text":"done"}]}',
+            "hello [secret]",
+        ]
+        if content
+        else [None] * 4
+    )
+    assert bare.one("stream_event")["attributes"]["tracekit.block.size"] == str(len("hello ") + len(key))
+    assert key not in "".join(json.dumps(row) for row in bare.rows())
+
+
 def test_what_is_said_in_any_script_is_kept_and_half_a_character_too(world: "World") -> None:
     for text in ("überfüllt 満員", "half \ud83d of one"):
         model_request("m").start().end(ValueError(text))

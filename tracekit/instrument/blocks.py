@@ -4,7 +4,8 @@ from typing import Final
 
 from tracekit.instrument.endings import Ending
 from tracekit.instrument.handle import Handle, Told
-from tracekit.instrument.runtime import Moment
+from tracekit.instrument.kept import kept_content
+from tracekit.instrument.runtime import RUNTIME, Moment
 from tracekit.model import Boundary, Status, semconv
 
 _BYTES: Final = semconv.EVENT_BYTES
@@ -43,6 +44,12 @@ class Block(Handle):
         self._names: list[str] = []
         self._sizes: list[int] = []
         self._uncounted = 0
+        self._pieces: list[str] = []
+
+    def said(self, piece: str) -> None:
+        """Keep a piece of its content, where that is wanted."""
+        if RUNTIME.content:
+            self._pieces.append(piece)
 
     def arrived(self, at_ns: int, event: str, size: int) -> None:
         """Note an event of the stream, and how much content it brought. This is the hot path."""
@@ -61,6 +68,8 @@ class Block(Handle):
 
     def _close(self, ending: Ending) -> None:
         ending.said[semconv.BLOCK_SIZE] = self.size
+        if self._pieces:
+            ending.said |= kept_content("".join(self._pieces))
 
     def _part_of(self) -> str | None:
         return self._outer.request or self._outer.around

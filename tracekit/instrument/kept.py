@@ -1,4 +1,4 @@
-"""What is kept of arguments and results: their size and a digest, which tell a loop, and only with content what they say."""
+"""What is kept of what is said: of arguments and results size and digest, which tell a loop, and only with content the words."""
 
 import json
 from collections.abc import Mapping
@@ -20,17 +20,30 @@ def kept_result(value: object) -> dict[str, Told]:
     return {} if value is None else _kept(value, semconv.TOOL_RESULT_SIZE, semconv.TOOL_RESULT_DIGEST)
 
 
+def kept_content(value: object) -> dict[str, Told]:
+    """What was said, in full and without its secrets, where content is wanted: text as it is, anything else as JSON."""
+    return {semconv.CONTENT: _text(_as_bytes(value))} if RUNTIME.content else {}
+
+
 def without_content(said: Mapping[str, Told]) -> dict[str, Told]:
     """What both the call and its execution say: the arguments are the call's content, the result the execution's."""
     return {name: value for name, value in said.items() if name != semconv.CONTENT}
 
 
 def _kept(value: object, size: str, digest_: str) -> dict[str, Told]:
-    data = value.encode(errors="surrogatepass") if isinstance(value, str) else _as_json(value)
+    data = _as_bytes(value)
     said: dict[str, Told] = {size: len(data), digest_: digest(data)}
     if RUNTIME.content:
-        said[semconv.CONTENT] = mask_secrets(data.decode(errors="replace"))
+        said[semconv.CONTENT] = _text(data)
     return said
+
+
+def _text(data: bytes) -> str:
+    return mask_secrets(data.decode(errors="replace"))
+
+
+def _as_bytes(value: object) -> bytes:
+    return value.encode(errors="surrogatepass") if isinstance(value, str) else _as_json(value)
 
 
 def _as_json(value: object) -> bytes:

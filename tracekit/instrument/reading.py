@@ -27,6 +27,10 @@ class Request(Protocol):
         """An event of the stream came."""
         ...
 
+    def said(self, index: int | None, words: str) -> None:
+        """What it brought to its block."""
+        ...
+
     def response(
         self,
         *,
@@ -52,12 +56,16 @@ def read_event(request: Request, event: object, *, at_ns: int | None = None) -> 
     index = found if isinstance(found, int) else None
     if kind == "content_block_delta":
         delta = field(event, "delta")
-        content = _DELTAS.get(field(delta, "type"))
-        request.event(kind, index, len(field(delta, content) or "") if content is not None else 0, at_ns=at_ns)
+        name = _DELTAS.get(field(delta, "type"))
+        content = (field(delta, name) if name is not None else "") or ""
+        request.event(kind, index, len(content), at_ns=at_ns)
+        request.said(index, content)
     elif kind == "content_block_start":
         block = field(event, "content_block")
         call, tool, of = field(block, "id") or "", field(block, "name") or "", field(block, "type") or ""
-        request.event(kind, index, _size(block), block_type=of, tool_use_id=call, tool_name=tool, at_ns=at_ns)
+        content = "".join(value for name in _CONTENT if isinstance(value := field(block, name), str))
+        request.event(kind, index, len(content), block_type=of, tool_use_id=call, tool_name=tool, at_ns=at_ns)
+        request.said(index, content)
     elif kind == "error":
         error = field(event, "error")
         request.error_event(str(field(error, "type") or "error"), str(field(error, "message") or ""), at_ns=at_ns)
@@ -72,8 +80,3 @@ def _tell_message(request: Request, kind: str, event: object) -> None:
         request.response(id=field(message, "id"), model=field(message, "model"), usage=field(message, "usage"))
     elif kind == "message_delta":
         request.response(stop_reason=field(field(event, "delta"), "stop_reason"), usage=field(event, "usage"))
-
-
-def _size(part: object) -> int:
-    """Characters of content that a block begins with."""
-    return sum(len(value) for name in _CONTENT if isinstance(value := field(part, name), str))

@@ -10,6 +10,7 @@ from tracekit.instrument.blocks import Block, arrival
 from tracekit.instrument.endings import Ending, is_cancellation
 from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.handle import Handle, Told
+from tracekit.instrument.kept import kept_content
 from tracekit.instrument.place import Place
 from tracekit.instrument.reading import read_event
 from tracekit.instrument.runtime import RUNTIME, Moment
@@ -68,6 +69,7 @@ class ModelRequest(Handle):
         self._stopped_ns: int | None = None
         self._exhausted_ns: int | None = None
         self._cut = ""
+        self._content: dict[str, object] = {}
 
     # Its attempts -----------------------------------------------------------------------------------------------------
 
@@ -110,12 +112,10 @@ class ModelRequest(Handle):
         """The first byte of the response came."""
         if self._first_byte_ns is None and self._live:
             self._first_byte_ns = at_ns or self._now()
-            self.say(
-                {
-                    semconv.FIRST_BYTE_NS: self._first_byte_ns,
-                    semconv.FIRST_CHUNK_S: (self._first_byte_ns - self._start_ns) / _SECOND,
-                }
-            )
+            self.say({semconv.FIRST_BYTE_NS: self._first_byte_ns})
+            if self._owned:
+                # On a span of somebody else's it is theirs to say, and what they count to.
+                self.say({semconv.FIRST_CHUNK_S: (self._first_byte_ns - self._start_ns) / _SECOND})
             self._told_ns = self._first_byte_ns
             self._tell()
 
@@ -167,6 +167,17 @@ class ModelRequest(Handle):
         self._last_ns = at_ns
         if at_ns - self._told_ns >= _SECOND:
             self._tell_progress(at_ns)
+
+    def said(self, index: int | None, words: str) -> None:
+        """Tell what an event brought to its block, which is kept only with content.
+
+        Args:
+            index: Number of the block; where none is open, nothing is kept.
+            words: The text, thinking or JSON.
+        """
+        block = self._blocks.get(index)
+        if block is not None:
+            block.said(words)
 
     def _other_event(self, kind: str, now: int, index: int | None, size: int, opening: tuple[str, str, str]) -> None:
         if self._first_byte_ns is None:
@@ -297,6 +308,16 @@ class ModelRequest(Handle):
             self._tokens[name] = max(number, self._tokens.get(name, 0))
 
     @guarded
+    def input(self, message: object) -> None:
+        """Tell the newest message that is sent, which is kept only with content."""
+        self._content["input"] = message
+
+    @guarded
+    def output(self, content: object) -> None:
+        """Tell what an answer says that came in one piece, which is kept only with content. That of a stream its events tell."""
+        self._content["output"] = content
+
+    @guarded
     def error_event(self, error_type: str, text: str = "", *, at_ns: int | None = None) -> None:
         """The server said in the stream that it cannot go on."""
         self.event("error", at_ns=at_ns)
@@ -326,6 +347,8 @@ class ModelRequest(Handle):
             self._wait.end(error, at_ns=end_ns)
         self._say_arrivals(ending.said)
         self._say_response(ending.said)
+        if self._content:
+            ending.said |= kept_content(self._content)
 
     def _end_attempt(self, attempt: Attempt, error: BaseException | None, end_ns: int) -> None:
         """An answer that broke off later was an answer: its attempt went well."""

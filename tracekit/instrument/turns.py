@@ -2,7 +2,9 @@
 
 from opentelemetry.trace import SpanKind
 
+from tracekit.instrument.guard import guarded
 from tracekit.instrument.handle import Handle, Told
+from tracekit.instrument.kept import kept_content
 from tracekit.instrument.place import Place
 from tracekit.model import Boundary, semconv
 
@@ -24,6 +26,11 @@ class Turn(Handle):
         if agent is not None:
             said[semconv.AGENT_TYPE] = agent
         super().__init__(f"{INVOKE_AGENT} {agent}" if agent else INVOKE_AGENT, key=prompt_id, parent=parent, attributes=said)
+
+    @guarded
+    def prompt(self, words: object) -> None:
+        """Tell what is asked, which is kept only with content."""
+        self.say(kept_content(words))
 
     def _standing(self) -> Place:
         if self._outer.is_named:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from tracekit.model import semconv
-from tracekit.model.usage import TOKENS
+from tracekit.model.usage import CACHE_TIERS, TOKENS
 
 _NOTHING: Final = object()
 
@@ -27,6 +27,12 @@ def counted(usage: object) -> dict[str, int]:
         number = field(usage, theirs)
         if isinstance(number, int):
             found[ours] = number
+    tiers = field(usage, "cache_creation")
+    if tiers is not None:
+        for theirs, ours in CACHE_TIERS:
+            # Of the tiers only those that were written to.
+            if isinstance(number := field(tiers, theirs), int) and number:
+                found[ours] = number
     return found
 
 

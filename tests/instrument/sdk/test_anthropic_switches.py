@@ -17,7 +17,17 @@ from anthropic._streaming import AsyncStream, Stream
 
 from tests.instrument.conftest import World
 from tests.instrument.sdk.anthropic_ways import BOTH, NATIVE, Way, instrumented, recorded
-from tests.instrument.sdk.messages_api import ASKED, MESSAGE, START, STOP, MessagesApi, Reply
+from tests.instrument.sdk.messages_api import (
+    ASKED,
+    MESSAGE,
+    START,
+    STOP,
+    MessagesApi,
+    Reply,
+    block_start,
+    block_stop,
+    text_delta,
+)
 from tracekit.instrument import uninstrument
 from tracekit.instrument.requests import ModelRequest
 from tracekit.instrument.sdk.anthropic import AnthropicInstrumentor
@@ -322,6 +332,33 @@ def test_an_error_of_a_middleware_is_the_requests_and_passes_untouched(world: Wo
         ask(way, way.client(api, world, middleware=[Refuses()]))
     request, (attempt,), _, _ = recorded(world)
     assert (request["status"], request["attributes"]["tracekit.error.text"], attempt["status"]) == ("error", "not this one", "ok")
+
+
+# Content --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [True, False])
+@NATIVE
+@BOTH
+def test_what_is_asked_and_answered_is_kept_only_with_content(bare: World, *, is_async: bool, is_native: bool, content: bool) -> None:
+    bare.instrument(libraries=("anthropic",), content=content)
+    way, answer = Way(is_async=is_async, is_native=is_native), [{"type": "text", "text": "done"}]
+    with MessagesApi(Reply(), Reply(body=MESSAGE | {"content": answer})) as api:
+        client = way.client(api, bare)
+        stream = way.get(client.messages.create(stream=True, **ASKED))
+        sent = api.stream()
+        sent.send(START, block_start(0, type="text", text=""), text_delta(0, "Grüß "), text_delta(0, "Gott"), block_stop(0), STOP)
+        sent.end()
+        while way.next(stream) is not None:
+            pass
+        ask(way, client)
+    said = [row["attributes"].get("tracekit.content") for row in bare.closed("stream_event") + bare.closed("model_request")]
+    newest = ASKED["messages"][-1]
+    assert [None if one is None or one == "Grüß Gott" else json.loads(one) for one in said] == (
+        [None, {"input": newest}, {"input": newest, "output": answer}] if content else [None] * 3
+    )
+    assert said[0] == ("Grüß Gott" if content else None)
+    assert bare.one("stream_event")["attributes"]["tracekit.block.size"] == "9"
 
 
 # The host is not harmed -----------------------------------------------------------------------------------------------

@@ -300,8 +300,12 @@ def test_the_sdk_names_its_requests_by_their_header() -> None:
         "anthropic.message.stop_reason": "tool_use",
         "gen_ai.response.time_to_first_chunk": 0.5,
         "http.request.resend_count": 0,
+        "anthropic.usage.cache_creation.ephemeral_5m_input_tokens": 0,
+        "anthropic.usage.cache_creation.ephemeral_1h_input_tokens": 30,
     }
     request = one(told(message(1, 0, 1000, says)), Boundary.MODEL_REQUEST)
+    assert request.attributes["tracekit.usage.cache_write_1h_tokens"] == 30
+    assert "tracekit.usage.cache_write_5m_tokens" not in request.attributes
     assert (request.key, request.attributes["gen_ai.response.id"]) == ("req_1", "msg_1")
     assert request.attributes["gen_ai.response.finish_reasons"] == "tool_use"
     assert request.attributes["tracekit.request.attempts"] == 1

@@ -107,6 +107,8 @@ class Call:
     def _begin(self, span: trace.Span | None) -> ModelRequest:
         options = self._options
         request = ModelRequest(model_of(options), provider_of(self._client), stream=self._stream, attributes=numbers_of(options))
+        if RUNTIME.content and (messages := field(options.json_data, "messages")):
+            request.input(messages[-1])
         self._request = request.start() if span is None else request.adopt(span, finish=self._span_ends, is_told=False)
         return request
 
@@ -257,7 +259,10 @@ def _read(request: ModelRequest, http: "httpx2.Response", request_id: str | None
         stop_reason=field(said, "stop_reason"),
         usage=field(said, "usage"),
     )
-    _issue(request, field(said, "content"))
+    content = field(said, "content")
+    if RUNTIME.content and content:
+        request.output(content)
+    _issue(request, content)
 
 
 def _issue(request: ModelRequest, content: object) -> None:

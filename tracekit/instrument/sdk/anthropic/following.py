@@ -41,6 +41,7 @@ class Following:
         self._delta = request.delta
         self._deltas = Deltas()
         self._size_of = self._deltas.size
+        self._is_kept = RUNTIME.content
         self.clock = RUNTIME.clock
         self.now_ns = 0
         self.size = 0
@@ -72,7 +73,7 @@ class Following:
     def event(self, name: str | None, data: str) -> None:
         """The SDK found an event in what came."""
         try:
-            if name == _DELTA:
+            if name == _DELTA and not self._is_kept:
                 size = self._size_of(data)
                 self._delta(self._deltas.index, size, self.now_ns)
                 return

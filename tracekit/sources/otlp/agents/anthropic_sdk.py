@@ -3,6 +3,7 @@
 from typing import Final
 
 from tracekit.model import Value, semconv
+from tracekit.model.usage import CACHE_TIERS
 from tracekit.sources.otlp.agents import genai
 from tracekit.sources.otlp.agents.sighting import REQUEST, Sighting
 from tracekit.sources.otlp.records import STATUS_ERROR, SpanRecord
@@ -29,6 +30,7 @@ def _request(record: SpanRecord) -> Sighting:
         (
             (semconv.REQUEST_ID, request_id),
             (semconv.STOP_REASON, text(own, "anthropic.message.stop_reason")),
+            *((ours, integer(own, f"anthropic.usage.cache_creation.{theirs}") or None) for theirs, ours in CACHE_TIERS),
             (semconv.ATTEMPTS, None if resends is None else resends + 1),
         ),
     )
