@@ -52,6 +52,18 @@ def test_other_files_beside_sessions_are_counted_and_passed_over(tmp_path: Path)
     assert [Path(path).name for path in done.files_unknown] == ["b.jsonl"]
 
 
+def test_what_stands_beside_a_sub_agents_file_is_read_with_it_and_is_no_file_of_its_own(tmp_path: Path) -> None:
+    entry = PROMPT.replace(b'"type":"user"', b'"type":"user","isSidechain":true,"agentId":"a1"')
+    beside = b'{"toolUseId":"toolu_1","agentType":"explorer"}'
+    place(tmp_path / "in", {"s1/subagents/agent-a1.jsonl": entry, "s1/subagents/agent-a1.meta.json": beside, "lost.meta.json": beside})
+    done = import_paths([tmp_path / "in"], str(tmp_path / "s"))
+    assert (done.files_read, [Path(path).name for path in done.files_unknown]) == (1, ["lost.meta.json"])
+    with open_store(str(tmp_path / "s")) as store:
+        assert store.rows("SELECT key, parent_key, name, end_ns FROM boundaries WHERE boundary = 'subagent'") == [
+            {"key": "a1", "parent_key": "toolu_1", "name": "explorer", "end_ns": None}
+        ]
+
+
 def test_a_file_that_cannot_be_opened_is_told_and_the_rest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place(tmp_path / "mixed", {"a.jsonl": PROMPT, "locked.jsonl": PROMPT})
     opened = Path.open

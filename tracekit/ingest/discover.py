@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tracekit.errors import TracekitError
+from tracekit.sources.transcript import is_companion
 
 SUFFIXES: Final = frozenset({".jsonl", ".json", ".pb", ".ndjson"})
 """Names that are looked at in a folder. A file that is named outright is looked at whatever its name."""
@@ -49,5 +50,6 @@ def _walk(folder: Path) -> Iterator[Path]:
     for parent, folders, names in os.walk(folder, onerror=failed, followlinks=False):
         folders.sort()
         for name in names:
-            if Path(name).suffix in SUFFIXES and not name.startswith("."):
-                yield (Path(parent) / name).resolve()
+            path = Path(parent) / name
+            if path.suffix in SUFFIXES and not name.startswith(".") and not is_companion(path):
+                yield path.resolve()

@@ -20,7 +20,7 @@ from tracekit.sources.lines import Line, read_lines
 from tracekit.sources.otlp import read_group
 from tracekit.sources.spooled import read_bodies, read_rows
 from tracekit.sources.stream_json import read as read_stream_json
-from tracekit.sources.transcript import TranscriptReader
+from tracekit.sources.transcript import TranscriptReader, companion_of
 from tracekit.spool import span_row
 
 HEAD_BYTES: Final = 4096
@@ -141,7 +141,7 @@ class _Cursor:
 
 def _transcript(job: Job, target: Target, handle: BinaryIO, parsed: Parsed, segment: BinaryIO) -> Read:
     facts = _facts(handle)
-    reader = TranscriptReader(content=job.content, entries=target.entries)
+    reader = TranscriptReader(content=job.content, companion=companion_of(Path(target.path)), entries=target.entries)
     cursor = _Cursor(handle, target.position, target.line)
     for line in cursor:
         for item in reader.feed(line):

@@ -20,6 +20,7 @@ from tracekit.model import Boundary, Source, Span, Status, semconv
 from tracekit.sources.lines import Line
 from tracekit.sources.otlp.reading import read_group
 from tracekit.sources.stream_json import read as read_stream
+from tracekit.sources.transcript import companion_of
 from tracekit.sources.transcript import read as read_transcript
 from tracekit.testing import memory_store
 
@@ -106,7 +107,7 @@ def of_transcript(run: str, at_ns: int) -> Iterator[Span]:
     going_on = {str(one["message_id"]) for one in truth(run)["requests"] if (one["message_stop_ns"] or 2**63) > at_ns}
     for path in sorted((CAPTURES / run / "transcript").rglob("*.jsonl")):
         lines = [Line(number, number, line) for number, line in enumerate(written_by(path, at_ns, going_on), 1)]
-        yield from (span for span in read_transcript(lines) if isinstance(span, Span))
+        yield from (span for span in read_transcript(lines, companion=companion_of(path)) if isinstance(span, Span))
 
 
 def written_by(path: Path, at_ns: int, going_on: set[str]) -> Iterator[bytes]:
@@ -208,3 +209,16 @@ def test_who_sees_everything_says_what_it_is_most_of_the_time(told: Mapping[Case
     sure = [rows for rows in whole if all(row.verdict != Verdict.UNKNOWN for row in rows)]
     assert len(whole) > 50
     assert len(sure) > 0.7 * len(whole)  # telemetry is exported each second, and many tools are done by then
+
+
+def test_transcripts_alone_say_that_an_agent_works_in_the_foreground(told: Mapping[Case, Sequence[Stuck]]) -> None:
+    of_agent = [one for one in truth("subagent")["executions"] if one["tool_use_id"].startswith("toolu_")]
+    begins, ends = min(one["start_ns"] for one in of_agent), max(one["end_ns"] for one in of_agent)
+    said = {
+        (row.agent_id, row.verdict)
+        for (run, at_ns, chosen), rows in told.items()
+        if run == "subagent" and chosen == frozenset({"transcript"}) and begins < at_ns < ends
+        for row in rows
+    }
+    assert (None, Verdict.SUBAGENT) in said
+    assert (None, Verdict.UNKNOWN) not in said

@@ -1,5 +1,8 @@
 """Sub-agents: in files of their own, inside the main file, mirrored by their parent's progress, and in the background."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tests.sources.transcript.written import (
@@ -21,7 +24,10 @@ from tests.sources.transcript.written import (
     tool,
     words,
 )
+from tests.sources.transcript.written import lines as lines_of
 from tracekit.model import Boundary, Source, Span, Status, semconv
+from tracekit.sources.transcript import TranscriptReader, companion_of, is_companion, read
+from tracekit.sources.transcript.companion import Companion
 
 TASK = tool(name="Task", subagent_type="explorer", prompt="look around")
 
@@ -165,3 +171,41 @@ def test_an_agent_without_a_name_goes_by_the_call_that_started_it() -> None:
     line = mirrored(3, said(2.9, words(), message="msg_2"))
     del line["data"]["agentId"]
     assert {turn.agent_id for turn in spans(told(prompt(0), said(1, TASK), line, gave(7)), Boundary.TURN)} == {None, "toolu_1"}
+
+
+# Beside its file ------------------------------------------------------------------------------------------------------
+
+BESIDE = {"agentType": "explorer", "toolUseId": "toolu_1", "description": "look around", "finished": True}
+
+
+@pytest.mark.parametrize("before", [(), ({"type": "atis-latch", "sessionId": SESSION},)])
+def test_what_stands_beside_an_agents_file_links_it_to_its_call_while_it_works(before: tuple[Entry, ...]) -> None:
+    lines = lines_of([*before, inside(prompt(1, "look around"))])
+    items = list(read(lines, companion=Companion("toolu_1", "explorer")))
+    (agent,) = spans(items, Boundary.SUBAGENT)
+    assert (agent.key, agent.agent_id, agent.parent_key, agent.name) == ("a1", "a1", "toolu_1", "explorer")
+    assert (agent.start_ns, agent.end_ns, agent.position) == (at(1), None, 0)
+    assert agent.attributes == {semconv.PARENT_TOOL: "toolu_1", semconv.AGENT_TYPE: "explorer"}
+
+
+def test_it_is_told_once_and_of_no_main_agent() -> None:
+    grown = TranscriptReader(companion=Companion("toolu_1"), entries=4)
+    assert spans([item for line in lines_of([inside(prompt(1, "go"))]) for item in grown.feed(line)], Boundary.SUBAGENT) == []
+    main = list(read(lines_of([prompt(1, "go"), said(2, words())]), companion=Companion("toolu_1")))
+    assert spans(main, Boundary.SUBAGENT) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"toolUseId": null}'])
+def test_a_companion_that_names_no_call_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "agent-a1.meta.json").write_text(text)
+    assert companion_of(tmp_path / "agent-a1.jsonl") is None
+
+
+def test_a_companion_is_one_of_a_file_that_is_there(tmp_path: Path) -> None:
+    beside = tmp_path / "agent-a1.meta.json"
+    beside.write_text(json.dumps(BESIDE))
+    assert companion_of(tmp_path / "agent-a1.jsonl") == Companion("toolu_1", "explorer")
+    assert companion_of(tmp_path / "agent-a2.jsonl") is None
+    assert not is_companion(beside)
+    (tmp_path / "agent-a1.jsonl").touch()
+    assert is_companion(beside)

@@ -108,7 +108,7 @@ SELECT
     COALESCE(own.attributes['tracekit.agent.parent_tool'], own.parent_key, turns.attributes['tracekit.agent.parent_tool']) AS agent_parent,
     CASE
         WHEN started.attributes['tracekit.tool.background'] = 'true' THEN 1
-        WHEN started.end_ns IS NOT NULL AND own.end_ns IS NULL AND own.witnesses LIKE '%transcript%' THEN 1
+        WHEN own.attributes['tracekit.tool.background'] = 'true' THEN 1
         ELSE 0
     END AS agent_apart,
     requests.key AS request_key,

@@ -11,6 +11,7 @@ from tracekit.sources.timestamps import MILLISECOND, SECOND, timestamp_ns
 from tracekit.sources.transcript.call import Call
 from tracekit.sources.transcript.chain import Chain
 from tracekit.sources.transcript.compaction import FULL, MICRO
+from tracekit.sources.transcript.companion import Companion
 from tracekit.sources.transcript.entries import Entry, interrupt_of, is_cut_note, is_echo, prompt_kind, session_of
 from tracekit.sources.transcript.hook import OUTCOMES
 
@@ -28,17 +29,18 @@ def looks_like_transcript(entry: Mapping[str, Any]) -> bool:
     return kind in _KINDS and ("sessionId" in entry or "uuid" in entry or "leafUuid" in entry or "messageId" in entry)
 
 
-def read(lines: Iterable[Line | Problem], *, content: bool = False) -> Iterator[Span | Problem]:
+def read(lines: Iterable[Line | Problem], *, companion: Companion | None = None, content: bool = False) -> Iterator[Span | Problem]:
     """Read a whole transcript.
 
     Args:
         lines: The file's lines, as `tracekit.sources.lines.read_lines` gives them.
+        companion: What stands beside the file of a sub-agent.
         content: Keep prompts, outputs and arguments.
 
     Yields:
         Spans in no particular order, and a Problem for each line that cannot be read.
     """
-    reader = TranscriptReader(content=content)
+    reader = TranscriptReader(content=content, companion=companion)
     for line in lines:
         yield from reader.feed(line)
     yield from reader.finish()
@@ -49,6 +51,8 @@ class TranscriptReader:
     """Reads a transcript line by line, and knows from where it must be read again when it has grown."""
 
     content: bool = False
+    companion: Companion | None = None
+    """What stands beside the file of a sub-agent; told once, when the file is read from its beginning."""
     main: Chain = field(init=False)
     agents: dict[str, Chain] = field(default_factory=dict[str, Chain])
     mirrored: dict[str, Chain] = field(default_factory=dict[str, Chain])
@@ -63,6 +67,8 @@ class TranscriptReader:
 
     def __post_init__(self) -> None:
         self.main = Chain(Source.TRANSCRIPT, None, content=self.content)
+        if self.entries:
+            self.companion = None
 
     def resume_point(self, end: int, end_line: int) -> tuple[int, int, int]:
         """Byte position, line number and entries before it, from which a grown file must be read again: nothing before can change."""
@@ -111,6 +117,9 @@ class TranscriptReader:
                 return
             self.seen.add(uuid)
         chain = self._chain(entry, position)
+        if self.companion is not None and chain.agent_id is not None:
+            yield self.companion.span(chain.source, chain.agent_id, entry, stamp_ns)
+            self.companion = None
         self.marks[position] = (self.line_number, self.entries - 1)
         yield from self._dispatch(chain, kind, entry, stamp_ns, position)
         chain.read_to(position)

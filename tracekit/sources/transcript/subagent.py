@@ -17,6 +17,8 @@ def subagent_span(source: str, call: Call) -> Iterator[Span]:
     attributes: dict[str, Value] = {semconv.PARENT_TOOL: call.id}
     if call.agent_type:
         attributes[semconv.AGENT_TYPE] = call.agent_type
+    if asynchronous:
+        attributes[semconv.TOOL_BACKGROUND] = True
     yield Span(
         source,
         call.response.session_id,
