@@ -268,3 +268,72 @@ def test_equal_message_ids_in_two_sessions_are_not_confused() -> None:
         ],
     )
     assert sorted(found) == [("one", "req_1"), ("two", "req_9")]
+
+
+# Things that each witness names in its own way --------------------------------------------------------------------------
+
+MS = 1_000_000
+STOP = "Stop"
+
+
+def hook(end_ms: float, key: str, source: Source, name: str = STOP, **fields: Any) -> Span:
+    return span(Boundary.HOOK_REPLY, key, int((end_ms - 5) * MS), int(end_ms * MS), source=source, name=name, **fields)
+
+
+def test_a_hook_that_three_witnesses_name_in_three_ways_is_one() -> None:
+    row = one(
+        hook(1000, "hook@1", Source.OTEL),
+        hook(1001, "3b1f", Source.STREAM_JSON),
+        hook(1002, "9ab9:Stop", Source.TRANSCRIPT),
+    )
+    assert (row["key"], row["witnesses"]) == ("9ab9:Stop", "otel,stream_json,transcript")
+
+
+def test_a_hook_of_a_call_is_part_of_the_call_whoever_knows_that() -> None:
+    known = {semconv.HOOK_TOOL: "toolu_1"}
+    row = one(
+        hook(1000, "hook@1", Source.OTEL, "PreToolUse:Bash", parent_key="turn"),
+        hook(1001, "toolu_1:PreToolUse:Bash", Source.STREAM_JSON, "PreToolUse:Bash", parent_key="toolu_1", attributes=known),
+    )
+    assert (row["key"], row["parent_key"], row["witness_count"]) == ("toolu_1:PreToolUse:Bash", "toolu_1", 2)
+
+
+def test_a_compaction_is_one_whatever_its_witnesses_call_it() -> None:
+    row = one(
+        span(Boundary.COMPACTION, "compaction@9", 0, 1010 * MS, name="manual"),
+        span(Boundary.COMPACTION, "uuid", 100 * MS, 1000 * MS, name="compact", source=Source.TRANSCRIPT),
+    )
+    assert (row["key"], row["witnesses"]) == ("uuid", "otel,transcript")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        hook(1051, "b", Source.TRANSCRIPT),
+        hook(1000, "b", Source.TRANSCRIPT, "SubagentStop"),
+        hook(1000, "b", Source.TRANSCRIPT, agent_id="a1"),
+        hook(1000, "b", Source.TRANSCRIPT, session_id="another"),
+        hook(1000, "b", Source.OTEL),
+        hook(1000, "b", Source.TRANSCRIPT)._replace(end_ns=None),
+    ],
+    ids=["later", "another hook", "another agent", "another session", "the same witness", "open"],
+)
+def test_what_may_be_two_hooks_stays_two(other: Span) -> None:
+    assert {key for _, key in fused([hook(1000, "hook@1", Source.OTEL), other])} == {"hook@1", "b"}
+
+
+def test_where_two_of_a_kind_ended_together_nobody_knows_which_is_which() -> None:
+    found = fused(
+        [
+            hook(1000, "hook@1", Source.OTEL, "PostToolUse:Read"),
+            hook(1010, "hook@2", Source.OTEL, "PostToolUse:Read"),
+            hook(1001, "toolu_1:PostToolUse:Read", Source.TRANSCRIPT, "PostToolUse:Read"),
+            hook(1011, "toolu_2:PostToolUse:Read", Source.TRANSCRIPT, "PostToolUse:Read"),
+        ],
+    )
+    assert len(found) == 4
+
+
+def test_a_file_that_comes_later_makes_them_meet() -> None:
+    found = fused([hook(1000, "hook@1", Source.OTEL)], [hook(1001, "9ab9:Stop", Source.TRANSCRIPT)])
+    assert [(key, row["witness_count"]) for (_, key), row in found.items()] == [("9ab9:Stop", 2)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.waiting import until
+from tests.browser.looking import heads_and_cells, until
 from tests.page.worlds import HOSTILE, SECOND, hostile, ordinary
 from tracekit.model import Boundary, Span, Status, semconv
 from tracekit.report.html import path_part
@@ -135,6 +135,15 @@ def test_nothing_is_wider_than_the_screen(served: "Served", look: Look, width: i
     assert page.evaluate("document.documentElement.scrollWidth") == width
     page.goto(f"{served.url}/")
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize(("width", "last"), [(1100, "Cost"), (1440, "Tools")])
+def test_every_column_that_is_shown_has_its_head(served: "Served", look: Look, width: int, last: str) -> None:
+    page = look(f"{served.url}/", width=width).page
+    until(page, "document.querySelector('.cards tbody tr')")
+    heads, cells = heads_and_cells(page)
+    assert heads == cells
+    assert heads[-1] == last
 
 
 def test_nothing_that_others_wrote_runs(served: "Served", look: Look) -> None:

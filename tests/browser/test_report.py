@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.waiting import until
+from tests.browser.looking import heads_and_cells, until
 from tests.page.worlds import NOW, asked, hostile, ordinary
 from tracekit.analysis.scope import Scope
 from tracekit.page.document import document
@@ -41,3 +41,10 @@ def test_it_zooms_and_tells(report: Path, look: Look) -> None:
     page.get_by_role("button", name="Zoom in").first.click()
     page.get_by_text("As a table: what is in view").first.click()
     until(page, "document.querySelectorAll('.in-view tbody tr').length > 0")
+
+
+@pytest.mark.parametrize("width", [1100, 1440])
+def test_every_column_that_is_shown_has_its_head(report: Path, look: Look, width: int) -> None:
+    heads, cells = heads_and_cells(look(report.as_uri(), width=width).page)
+    assert heads == cells
+    assert "Cost" in heads

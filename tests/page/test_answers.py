@@ -65,6 +65,7 @@ def test_the_rows_alone_are_no_page(shown: Pages) -> None:
     ("part", "words"),
     [
         ("facts", ["Wall", "Tools hidden", SESSION, "/home/user/project"]),
+        ("outcome", ["exited mid-task", "Transport", "a tool was running", "tracekit mark"]),
         ("waiting", ["Bash", "toolu_3", "seen by otel"]),
         ("account", ["model: waiting for the first byte", "tools, exposed", "14.0 s of turns"]),
         ("overlap", ["Bash", "Read", "req_1", "By tool"]),

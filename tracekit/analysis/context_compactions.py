@@ -14,8 +14,8 @@ from tracekit.store import SpanStore
 THRASH_TURNS: Final = 3
 """A conversation that is full again within so many turns thrashes."""
 
-_SAME_MOMENT_NS: Final = 1_000_000_000
-"""Telemetry has no id for a compaction: what two witnesses saw within this time is one."""
+_BEFORE_NS: Final = 1_000_000_000
+"""A request for a summary may have begun so long before its compaction, by the clocks of different witnesses."""
 
 Row = dict[str, Any]
 _Agent = tuple[str, str | None]
@@ -67,7 +67,7 @@ def compactions(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Compact
     for row in rows:
         if row["boundary"] == Boundary.TURN:
             turns[row["session_id"], row["agent_id"]].append(row["start_ns"])
-    found = _met(row for row in rows if row["boundary"] == Boundary.COMPACTION)
+    found = [row for row in rows if row["boundary"] == Boundary.COMPACTION]
     if not found:
         return []
     requests: dict[str, list[Context]] = defaultdict(list)
@@ -80,25 +80,6 @@ def compactions(store: SpanStore, scope: Scope = EVERYTHING) -> Sequence[Compact
 def _costs(store: SpanStore, sessions: Iterable[str]) -> dict[str | None, Tokens]:
     """What the messages of some sessions cost, by request."""
     return {row.request_key: row for session in sorted(sessions) for row in tokens(store, Scope(session_id=session), by="message")}
-
-
-def _met(rows: Iterable[Row]) -> list[Row]:
-    """One row where two witnesses saw the same compaction without a common key; the one that the transcript names counts."""
-    found: list[Row] = []
-    for row in rows:
-        twin = next((index for index, other in enumerate(found) if _same(other, row)), None)
-        if twin is None:
-            found.append(row)
-        elif "otel" in found[twin]["witnesses"] and "otel" not in row["witnesses"]:
-            found[twin] = row
-    return found
-
-
-def _same(one: Row, other: Row) -> bool:
-    if (one["session_id"], one["agent_id"], one["kind"]) != (other["session_id"], other["agent_id"], other["kind"]):
-        return False
-    apart = not set(one["witnesses"].split(",")) & set(other["witnesses"].split(","))
-    return apart and abs(one["end_ns"] - other["end_ns"]) < _SAME_MOMENT_NS
 
 
 def _compaction(
@@ -151,7 +132,7 @@ def _cost(row: Row, requests: Sequence[Context], costs: dict[str | None, Tokens]
 def _wrote(request: Context, row: Row) -> bool:
     """Whether a request wrote the summary: it is aside from the conversation and lies within the compaction."""
     own = request.agent_id == row["agent_id"] or (request.agent_id or "").startswith("acompact")
-    within = row["start_ns"] - _SAME_MOMENT_NS <= request.start_ns <= row["end_ns"]
+    within = row["start_ns"] - _BEFORE_NS <= request.start_ns <= row["end_ns"]
     return row["kind"] == "full" and request.aside and own and within
 
 

@@ -12,6 +12,7 @@ from tracekit.analysis.context_compactions import Compaction, compactions
 from tracekit.analysis.critical_path import CriticalPath, WhatIf, critical_path, what_if
 from tracekit.analysis.disagreements import Disagreement, disagreements
 from tracekit.analysis.failed import Failure, failures
+from tracekit.analysis.outcome import Outcome, outcomes
 from tracekit.analysis.overlap import Overlap, overlap
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.sessions import Session, sessions
@@ -89,6 +90,14 @@ class Leased:
         """Tell what failed."""
         return self._remembered(("failures", scope), lambda store: failures(store, scope))
 
+    def outcomes(self, scope: Scope, as_of_ns: int) -> Sequence[Outcome]:
+        """Tell how sessions came out; not remembered, because what runs now will have ended later."""
+        filled = self._known.get(("outcomes", scope, as_of_ns))
+        if filled is not None:
+            return cast("Sequence[Outcome]", filled[1])
+        with self._lease() as store:
+            return outcomes(store, scope, as_of_ns=as_of_ns)
+
     def stuck(self, scope: Scope, as_of_ns: int) -> Sequence[Stuck]:
         """Tell what waits; not remembered, because ages grow."""
         filled = self._known.get(("stuck", scope, as_of_ns))
@@ -120,6 +129,7 @@ class Leased:
             ("disagreements",): self.disagreements(everything),
             ("tokens", "session"): self.tokens(everything, "session"),
             ("tokens", "agent"): self.tokens(everything, "agent"),
+            ("outcomes", as_of_ns): self.outcomes(everything, as_of_ns),
             ("stuck", as_of_ns): self.stuck(everything, as_of_ns),
         }
         stamp = self.stamp()

@@ -57,6 +57,30 @@ def facts(asked: Asked) -> dict[str, Any]:
     return {"line": asked.listing.one(asked.session, as_of_ns=asked.as_of_ns)}
 
 
+class Layer(NamedTuple):
+    """One layer of an outcome."""
+
+    name: str
+    title: str
+    asks: str
+
+
+LAYERS: Final = (
+    Layer("transport", "Transport", "Did bytes arrive whole?"),
+    Layer("protocol", "Protocol", "Did control and tool replies conform?"),
+    Layer("tool", "Tools", "Did the tools succeed?"),
+    Layer("response", "Response", "Did a result or a complete answer close it?"),
+    Layer("business", "Work", "Was the work verified from outside?"),
+)
+_FAILED: Final = ("broken", "failed", "error", "missing", "fail")
+"""Words of a layer that are bad news."""
+
+
+def outcome(asked: Asked) -> dict[str, Any]:
+    """How it came out, layer by layer."""
+    return {"outcomes": asked.ask.outcomes(asked.scope, asked.as_of_ns), "layers": LAYERS, "failed": _FAILED}
+
+
 def waiting(asked: Asked) -> dict[str, Any]:
     """What it waits for, with the evidence."""
     return {"waits": asked.ask.stuck(asked.scope, asked.as_of_ns)}
@@ -235,6 +259,7 @@ class Part(NamedTuple):
 
 PARTS: Final[Mapping[str, Part]] = {
     "facts": Part("At a glance", facts),
+    "outcome": Part("How it came out", outcome),
     "waiting": Part("What it waits for", waiting),
     "account": Part("Where the time went", account),
     "overlap": Part("What hid behind streaming", overlap),

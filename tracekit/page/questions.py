@@ -9,6 +9,7 @@ from tracekit.analysis.context_compactions import Compaction
 from tracekit.analysis.critical_path import CriticalPath, WhatIf
 from tracekit.analysis.disagreements import Disagreement
 from tracekit.analysis.failed import Failure
+from tracekit.analysis.outcome import Outcome
 from tracekit.analysis.overlap import Overlap
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.sessions import Session
@@ -62,6 +63,10 @@ class Questions(Protocol):
 
     def failures(self, scope: Scope) -> Sequence[Failure]:
         """As `analysis.failed`."""
+        ...
+
+    def outcomes(self, scope: Scope, as_of_ns: int) -> Sequence[Outcome]:
+        """As `analysis.outcome`."""
         ...
 
     def stuck(self, scope: Scope, as_of_ns: int) -> Sequence[Stuck]:

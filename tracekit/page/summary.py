@@ -10,6 +10,7 @@ from markupsafe import escape
 from tracekit.analysis.account import AccountLine
 from tracekit.analysis.disagreements import Disagreement
 from tracekit.analysis.failed import Failure
+from tracekit.analysis.outcome import Outcome
 from tracekit.analysis.overlap import Overlap
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.sessions import Session
@@ -37,6 +38,7 @@ class Told:
     """Everything that a report tells of one session, but the timeline."""
 
     line: Line
+    outcome: Sequence[Outcome]
     account: Sequence[AccountLine]
     overlap: Sequence[Overlap]
     overlap_by_tool: Sequence[Overlap]
@@ -51,6 +53,7 @@ def tell(ask: Questions, listing: Listing, session: Session, *, as_of_ns: int) -
     scope = Scope(session.session_id)
     return Told(
         line=listing.one(session, as_of_ns=as_of_ns),
+        outcome=ask.outcomes(scope, as_of_ns),
         account=ask.account(scope, "session"),
         overlap=ask.overlap(scope, "session"),
         overlap_by_tool=ask.overlap(scope, "tool"),
@@ -64,6 +67,7 @@ def tell(ask: Questions, listing: Listing, session: Session, *, as_of_ns: int) -
 # For programs
 
 _ROWS: Final[Mapping[str, type[Finding]]] = {
+    "outcome": Outcome,
     "account": AccountLine,
     "overlap": Overlap,
     "overlap_by_tool": Overlap,
@@ -173,6 +177,7 @@ def _cost(line: Line) -> str:
 
 def _section(told: Told, *, alone: bool) -> str:
     parts = [
+        _titled("How it came out", table(told.outcome, leave_out=("Session",), empty="No witness saw it.")),
         _titled("What it waits for", table(told.stuck, leave_out=("Session", "Key"), most=_MOST_ROWS, empty="Nothing.")),
         _titled("What failed", _failures(told.failures)),
         _titled("Where the time went", table(told.account, empty="No turn was seen.")),

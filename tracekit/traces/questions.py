@@ -16,6 +16,7 @@ from tracekit.analysis.context_compactions import Compaction, compactions
 from tracekit.analysis.critical_path import CriticalPath, WhatIf, critical_path, what_if
 from tracekit.analysis.disagreements import Disagreement, disagreements
 from tracekit.analysis.failed import Failure, failures
+from tracekit.analysis.outcome import Outcome, outcomes
 from tracekit.analysis.overlap import Overlap, overlap
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.session_names import find_session
@@ -174,6 +175,23 @@ class Traces:
     ) -> pl.DataFrame:
         """What failed, of which family and kind, on which evidence, and whether a retry helps; each failure once."""
         return self._ask(Failure, failures, session, since, until, project)
+
+    @_answers(Outcome)
+    def outcome(
+        self,
+        session: str | None = None,
+        *,
+        as_of: When | None = None,
+        since: When | None = None,
+        until: When | None = None,
+        project: str | None = None,
+    ) -> pl.DataFrame:
+        """How sessions came out, in five layers that are never folded into one flag, and how they ended.
+
+        `as_of` is the moment to which it is told what still runs: now, unless it is given.
+        """
+        moment_ns = time.time_ns() if as_of is None else _unix_ns(as_of)
+        return self._ask(Outcome, outcomes, session, since, until, project, as_of_ns=moment_ns)
 
     @_answers(Disagreement)
     def disagreements(

@@ -57,6 +57,11 @@ def test_a_hook_of_a_new_client_says_how_long_it_took() -> None:
     assert (run.attributes[semconv.HOOK_OUTCOME], run.attributes[semconv.EXIT_CODE]) == ("success", 0)
 
 
+def test_of_a_hook_over_http_it_is_not_known_how_long_it_took() -> None:
+    run = one(told(prompt(0), said(2, tool()), hook_ended(6, "PostToolUse", exitCode=200), gave(6)), Boundary.HOOK_REPLY)
+    assert (start_range(run), end_range(run)) == (between(2, 6), between(6, 6))
+
+
 @pytest.mark.parametrize(
     ("kind", "outcome", "status"),
     [

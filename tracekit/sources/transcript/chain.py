@@ -161,9 +161,10 @@ class Chain:
     def hook_ended(self, entry: Entry, attachment: Entry, stamp_ns: int, position: int) -> Iterator[Span]:
         """A hook of new clients has ended."""
         run = self._hook_run(entry, attachment, stamp_ns, position)
-        run.ended(stamp_ns, attachment)
-        call = self._call(run.tool_use_id, position) if run.event.startswith("PostToolUse") else None
-        if call is not None:
+        call = self._call(run.tool_use_id, position)
+        # The result of a call is written when its hooks are done, and stamped with that time.
+        run.ended(stamp_ns, attachment, not_before_ns=stamp_ns if call is None else call.stamp_ns)
+        if call is not None and run.event.startswith("PostToolUse"):
             call.hooks_after = True
         yield from self._keep_hook(run, stamp_ns)
 

@@ -69,13 +69,16 @@ class HookRun:
         self.start_ns = min(self.start_ns, stamp_ns)
         self.latest_start_ns = min(self.latest_start_ns, stamp_ns)
 
-    def ended(self, stamp_ns: int, attachment: Object) -> None:
-        """A line says that one of the hooks ended."""
+    def ended(self, stamp_ns: int, attachment: Object, *, not_before_ns: int) -> None:
+        """A line says that one of the hooks ended. Of one over HTTP it does not say how long it took."""
+        is_first = self.hooks == 0
         self.hooks += 1
         duration, outcome = milliseconds(attachment, "durationMs"), OUTCOMES[attachment["type"]]
         if duration is not None:
             self.start_ns = min(self.start_ns, stamp_ns - duration)
             self.latest_start_ns = min(self.latest_start_ns, stamp_ns - duration)
+        elif is_first:
+            self.start_ns = min(self.start_ns, not_before_ns)
         self.end_ns = stamp_ns if self.end_ns is None else max(self.end_ns, stamp_ns)
         if self.outcome is None or _SEVERITY.index(outcome) > _SEVERITY.index(self.outcome):
             self.outcome = outcome

@@ -32,7 +32,9 @@ fused AS (
         ARG_MIN(end_ns, end_order) AS end_ns,
         ARG_MIN(end_slack_ns, end_order) AS end_slack_ns,
         MAX(CASE status WHEN 'error' THEN 3 WHEN 'cancelled' THEN 2 WHEN 'ok' THEN 1 ELSE 0 END) AS worst,
-        LIST_REDUCE(LIST(attributes ORDER BY rank DESC), lambda a, b: MAP_CONCAT(a, b)) AS attributes,
+        -- The tokens of a compaction are best known to whoever writes the conversation down; all else to the better witness.
+        LIST_REDUCE(LIST(attributes ORDER BY CASE boundary WHEN 'compaction' THEN -rank ELSE rank END DESC), lambda a, b: MAP_CONCAT(a, b))
+            AS attributes,
         MAX(CAST(attributes['tracekit.turn.last_seen_ns'] AS BIGINT)) AS last_seen_ns
     FROM edges
     GROUP BY session_id, boundary, key
@@ -42,7 +44,10 @@ SELECT
     agent_id,                                                                               -- NULL: the main agent
     boundary,                                                                               -- what kind of boundary
     key,                                                                                    -- its identity
-    parent_key,                                                                             -- identity of what it is part of
+    CASE boundary                                                                           -- identity of what it is part of: a hook
+        WHEN 'hook_reply' THEN COALESCE(attributes['tracekit.hook.tool_use_id'], parent_key) -- that of a call, where anybody knows it
+        ELSE parent_key
+    END AS parent_key,
     name,                                                                                   -- tool, model, hook, …
     CASE WHEN start_low <= start_high THEN start_low ELSE start_ns END AS start_ns,         -- earliest start
     CASE WHEN start_low <= start_high THEN start_high - start_low ELSE start_slack_ns END AS start_slack_ns,

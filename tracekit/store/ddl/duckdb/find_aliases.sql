@@ -1,6 +1,7 @@
 -- Fills `aliases`. Requests with the same message id are one request, named by its request id; turns that hold the same request or
--- compaction are one turn, named by its prompt. Names that a source made up begin with `span:` or `turn:` and give way. Looks only
--- at the sessions in `touched`, and expects them to be gone from `aliases`.
+-- compaction are one turn, named by its prompt. Names that a source made up begin with `span:` or `turn:` and give way. Hooks and
+-- compactions that each witness names in its own way are one where they ended together and nothing else of their kind did. Looks
+-- only at the sessions in `touched`, and expects them to be gone from `aliases`.
 INSERT INTO aliases
 WITH requests AS (
     SELECT DISTINCT session_id, key, parent_key, attributes['gen_ai.response.id'] AS message_id
@@ -44,8 +45,39 @@ ranked AS (
         *,
         ROW_NUMBER() OVER (PARTITION BY session_id, turn_key ORDER BY made_up, shared DESC, canonical) AS n
     FROM pairs
+),
+ended AS (
+    SELECT
+        session_id,
+        boundary,
+        COALESCE(agent_id, '') AS agent,
+        CASE boundary WHEN 'hook_reply' THEN name ELSE COALESCE(attributes['tracekit.compaction.kind'], 'full') END AS of_what,
+        CASE boundary WHEN 'hook_reply' THEN 50000000 ELSE 1000000000 END AS tolerance_ns,
+        key,
+        MIN(CASE source WHEN 'transcript' THEN 0 WHEN 'stream_json' THEN 1 ELSE 2 END) AS rank,
+        LIST(DISTINCT source) AS sources,
+        MAX(end_ns) AS end_ns
+    FROM spans JOIN touched USING (session_id)
+    WHERE boundary IN ('hook_reply', 'compaction') AND source IN ('transcript', 'stream_json', 'otel') AND end_ns IS NOT NULL
+    GROUP BY session_id, boundary, agent, of_what, tolerance_ns, key
+),
+together AS (
+    SELECT
+        one.session_id,
+        one.key,
+        other.key AS canonical,
+        other.rank,
+        COUNT(*) OVER (PARTITION BY one.session_id, one.key, other.rank) AS others_of_one,
+        COUNT(*) OVER (PARTITION BY one.session_id, other.key, one.rank) AS ones_of_other
+    FROM ended AS one
+    JOIN ended AS other
+      ON other.session_id = one.session_id AND other.boundary = one.boundary AND other.agent = one.agent
+     AND other.of_what = one.of_what AND other.rank < one.rank
+    WHERE ABS(other.end_ns - one.end_ns) <= one.tolerance_ns AND NOT LIST_HAS_ANY(other.sources, one.sources)
 )
 SELECT session_id, key, canonical FROM request_aliases
+UNION ALL
+SELECT session_id, key, ARG_MIN(canonical, rank) FROM together WHERE others_of_one = 1 AND ones_of_other = 1 GROUP BY session_id, key
 UNION ALL
 -- Recorders open a thing before its name is known, and say at its end how they had called it.
 SELECT DISTINCT session_id, attributes['tracekit.opened_as'], key
