@@ -337,3 +337,43 @@ def test_where_two_of_a_kind_ended_together_nobody_knows_which_is_which() -> Non
 def test_a_file_that_comes_later_makes_them_meet() -> None:
     found = fused([hook(1000, "hook@1", Source.OTEL)], [hook(1001, "9ab9:Stop", Source.TRANSCRIPT)])
     assert [(key, row["witness_count"]) for (_, key), row in found.items()] == [("9ab9:Stop", 2)]
+
+
+# Streams that go on ----------------------------------------------------------------------------------------------------
+
+STOPPED = {semconv.STOP_REASON: "end_turn"}
+
+
+@pytest.mark.parametrize(
+    ("closer", "farther"),
+    [
+        (Source.GATEWAY, Source.TRANSCRIPT),
+        (Source.INSTRUMENT, Source.TRANSCRIPT),
+        (Source.GATEWAY, Source.STREAM_JSON),
+        (Source.STREAM_JSON, Source.TRANSCRIPT),
+    ],
+)
+def test_the_last_block_is_no_end_for_who_sees_the_stream_go_on(closer: Source, farther: Source) -> None:
+    row = one(request(10, None, source=closer), request(0, 50, source=farther, start_slack_ns=20))
+    assert (row["start_ns"], row["end_ns"], row["end_source"], row["witness_count"]) == (10, None, None, 2)
+
+
+@pytest.mark.parametrize(
+    ("spans", "source"),
+    [
+        ([request(10, None, source=Source.GATEWAY), request(0, 50, source=Source.TRANSCRIPT, attributes=STOPPED)], "transcript"),
+        ([request(10, None, source=Source.GATEWAY), request(0, 50)], "otel"),
+        ([request(10, None, source=Source.GATEWAY), request(10, 50, source=Source.INSTRUMENT)], "instrument"),
+        ([request(10, None, source=Source.STREAM_JSON), request(0, 50, source=Source.GATEWAY)], "gateway"),
+        ([request(10, None), request(0, 50, source=Source.TRANSCRIPT)], "transcript"),
+    ],
+    ids=["a stop reason came", "telemetry", "two that see bytes", "who sees more", "telemetry has not told yet"],
+)
+def test_who_knows_of_the_end_ends_it(spans: list[Span], source: str) -> None:
+    row = one(*spans)
+    assert (row["end_ns"], row["end_source"]) == (50, source)
+
+
+def test_of_other_boundaries_every_witness_may_tell_the_end() -> None:
+    row = one(run(10, None, source=Source.GATEWAY), run(10, 50, source=Source.TRANSCRIPT))
+    assert row["end_ns"] == 50

@@ -1,4 +1,7 @@
-"""Looking at a page, and waiting for it. The page's policy lets nobody evaluate text as a script, so a test asks again and again from outside."""
+"""Looking at a page, and waiting for it.
+
+The page's policy lets nobody evaluate text as a script, so a test asks again and again from outside.
+"""
 
 from typing import TYPE_CHECKING, Final
 

@@ -40,6 +40,7 @@ MEANINGS: Final = {
     "resume_at": "byte from which a file that has grown is read again",
     "resume_entries": "JSON objects before that byte",
     "resume_line": "number of the line at that byte",
+    "sees": "how closely a witness that has the response open sees it: 2 each byte, 1 lines, 0 nobody has",
     "session_id": "the session",
     "size": "bytes of the file when it was read",
     "source": "the witness",

@@ -16,23 +16,10 @@
 -- status                 how it ended
 -- blocks                 blocks of a response that have come
 -- first_start_ns         when the first of them began at the earliest
--- Transcripts and whole messages take the last block that they have for the end of a response: who still sees the stream knows better.
-WITH streaming AS (
-    SELECT session_id, key, MAX(CASE source WHEN 'stream_json' THEN 0 ELSE 1 END) AS sees_each_byte
-    FROM witnesses
-    WHERE ($session_id IS NULL OR session_id = $session_id) AND boundary = 'model_request' AND end_ns IS NULL
-      AND source IN ('gateway', 'instrument', 'stream_json')
-    GROUP BY session_id, key
-),
-mine AS (
-    SELECT
-        boundaries.session_id, agent_id, boundary, boundaries.key, parent_key, name, start_ns, start_slack_ns,
-        CASE WHEN streaming.sees_each_byte = 1 OR streaming.sees_each_byte = 0 AND end_source = 'transcript' THEN NULL ELSE end_ns END AS end_ns,
-        status, attributes, end_source, witnesses
+WITH mine AS (
+    SELECT session_id, agent_id, boundary, key, parent_key, name, start_ns, start_slack_ns, end_ns, status, attributes, end_source, witnesses
     FROM boundaries
-    LEFT JOIN streaming
-      ON boundary = 'model_request' AND streaming.session_id = boundaries.session_id AND streaming.key = boundaries.key
-    WHERE ($session_id IS NULL OR boundaries.session_id = $session_id) AND witnesses <> 'progress'
+    WHERE ($session_id IS NULL OR session_id = $session_id) AND witnesses <> 'progress'
 ),
 last_turns AS (
     SELECT session_id, agent_id, key, start_ns, end_ns,

@@ -1,15 +1,29 @@
 -- Every boundary once, fused from its witnesses. Each edge comes from the witness with the least slack, ties by rank; where
 -- the others agree with it, their bounds narrow it. How far they disagree stands in its own column and is never averaged away.
+-- A transcript, and a client that prints whole messages, take the last block that they have for the end of a response. Where somebody
+-- who sees more of the stream has it open, and no stop reason came, that is no end.
 CREATE VIEW boundaries AS
-WITH edges AS (
+WITH seen AS (
     SELECT
-        witnesses.*,
+        * REPLACE (
+            CASE
+                WHEN sees > CASE source WHEN 'transcript' THEN 0 WHEN 'progress' THEN 0 WHEN 'stream_json' THEN 1 ELSE 2 END
+                 AND attributes['gen_ai.response.finish_reasons'] IS NULL
+                    THEN NULL
+                ELSE end_ns
+            END AS end_ns
+        )
+    FROM witnesses
+    WHERE alone = 0
+),
+edges AS (
+    SELECT
+        seen.*,
         start_ns + start_slack_ns AS latest_start_ns,
         end_ns - end_slack_ns AS earliest_end_ns,
         start_slack_ns * 16 + rank AS start_order,
         CASE WHEN end_ns IS NULL THEN NULL ELSE end_slack_ns * 16 + rank END AS end_order
-    FROM witnesses
-    WHERE alone = 0
+    FROM seen
 ),
 fused AS (
     SELECT

@@ -5,6 +5,7 @@
 -- rank   orders the witnesses, the best first
 -- alone  1: no other witness that counts saw this boundary. A parent's mirror of its sub-agent (progress) is no second opinion:
 --        it counts where the agent's own witness is missing.
+-- sees   how closely a witness that has it open sees a response: 2 each byte, 1 what the client prints; 0: nobody has it open
 CREATE VIEW witnesses AS
 WITH met AS NOT MATERIALIZED (
     SELECT
@@ -27,18 +28,23 @@ compared AS (
                 CASE WHEN end_ns IS NULL THEN -position END, file_id, position
         ) AS n,
         MIN(rank) OVER (PARTITION BY session_id, boundary, key) AS best_rank,
-        MAX(CASE WHEN rank < 8 THEN rank END) OVER (PARTITION BY session_id, boundary, key) AS worst_rank
+        MAX(CASE WHEN rank < 8 THEN rank END) OVER (PARTITION BY session_id, boundary, key) AS worst_rank,
+        MAX(CASE WHEN source IN ('gateway', 'instrument') THEN CASE WHEN end_ns IS NULL THEN 0 ELSE 1 END END)
+            OVER (PARTITION BY session_id, boundary, key) AS bytes_ended,
+        MAX(CASE source WHEN 'stream_json' THEN CASE WHEN end_ns IS NULL THEN 0 ELSE 1 END END)
+            OVER (PARTITION BY session_id, boundary, key) AS lines_ended
     FROM met
     SEMI JOIN meetings USING (session_id, boundary, key)
     ANTI JOIN copies USING (session_id, boundary, key)
 )
 SELECT
-    * EXCLUDE (n, best_rank, worst_rank),
-    CASE WHEN COALESCE(worst_rank, best_rank) = best_rank THEN 1 ELSE 0 END AS alone
+    * EXCLUDE (n, best_rank, worst_rank, bytes_ended, lines_ended),
+    CASE WHEN COALESCE(worst_rank, best_rank) = best_rank THEN 1 ELSE 0 END AS alone,
+    CASE WHEN boundary <> 'model_request' THEN 0 WHEN bytes_ended = 0 THEN 2 WHEN lines_ended = 0 THEN 1 ELSE 0 END AS sees
 FROM compared
 WHERE n = 1 AND (rank < 8 OR best_rank = 8)
 UNION ALL
-SELECT *, 1
+SELECT *, 1, 0
 FROM met
 ANTI JOIN meetings USING (session_id, boundary, key)
 ANTI JOIN copies USING (session_id, boundary, key);
