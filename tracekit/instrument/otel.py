@@ -28,14 +28,19 @@ def new_spool() -> Spool:
     return Spool(spool_folder(), SPOOL_NAME)
 
 
-def _write(spool: Spool, span: ReadableSpan, said: Mapping[str, Any], place: Place | None, moments: list[Moment] | None) -> None:
+def _write(spool: Spool, span: ReadableSpan, said: Mapping[str, Any], place: Place | None, moments: list[Moment] | str | None) -> None:
     """Keep what a span tells, whose attributes these are, with what happened inside it."""
     for row in rows(span, said, place):
         if row["end_ns"] is not None and is_ours(said):
-            inside = sorted([*marks(span), *(moments or ())], key=_time_of) if span.events else moments
+            inside = _with_marks(span, moments) if span.events else moments
             if inside:
-                row["events"] = orjson.dumps(inside).decode()
+                row["events"] = inside if isinstance(inside, str) else orjson.dumps(inside).decode()
         spool.append_line(_line(row))
+
+
+def _with_marks(span: ReadableSpan, moments: list[Moment] | str | None) -> list[Moment]:
+    told: list[Moment] = orjson.loads(moments) if isinstance(moments, str) and moments else list[Moment](moments or ())
+    return sorted([*marks(span), *told], key=_time_of)
 
 
 def _time_of(moment: Moment) -> int:

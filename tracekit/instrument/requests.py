@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 from opentelemetry.trace import SpanKind
 
 from tracekit.instrument.attempts import Attempt, RetryWait
-from tracekit.instrument.blocks import Block, arrival
+from tracekit.instrument.blocks import DELTA, Block, arrival
 from tracekit.instrument.endings import Ending, is_cancellation
 from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.handle import Handle, Told
@@ -23,7 +23,6 @@ from tracekit.model.span import ERROR_EVENT
 T = TypeVar("T")
 _SECOND: Final = 1_000_000_000
 _CHAT: Final = "chat"
-_DELTA: Final = "content_block_delta"
 _CUT_BY_SERVER: Final = "upstream"
 _CUT_BY_CLIENT: Final = "client"
 _OTHER_EVENTS: Final = 4_000
@@ -145,7 +144,7 @@ class ModelRequest(Handle):
             return
         try:
             now = at_ns or self._now()
-            if type == _DELTA and index in self._blocks:
+            if type == DELTA and index in self._blocks:
                 self.delta(index, size, now)
             else:
                 self._other_event(type, now, index, size, (block_type, tool_use_id, tool_name))
@@ -163,7 +162,7 @@ class ModelRequest(Handle):
         Raises:
             KeyError: No such block is open.
         """
-        self._blocks[index].arrived(at_ns, _DELTA, size)
+        self._blocks[index].delta(at_ns, size)
         self._last_ns = at_ns
         if at_ns - self._told_ns >= _SECOND:
             self._tell_progress(at_ns)

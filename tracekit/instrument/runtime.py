@@ -48,11 +48,11 @@ class Runtime:
         provider: The tracer provider that was chosen; None: the global one.
         on_provider: Told of each other global provider that turns up.
         issued: Which request each tool call was asked for by.
-        moments: The moments inside spans that are about to be ended, by span id: more than an SDK would keep.
+        moments: The moments inside spans that are about to be ended, by span id: more than an SDK would keep. As JSON already, or not.
     """
 
     def __init__(self) -> None:
-        self.moments: dict[int, list[Moment]] = {}
+        self.moments: dict[int, list[Moment] | str] = {}
         self.reset()
 
     def reset(self) -> None:

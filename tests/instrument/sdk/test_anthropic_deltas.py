@@ -1,19 +1,47 @@
 """Sizes of deltas: whatever stands in them, and however it is written, it is what the JSON says."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracekit.instrument.sdk.anthropic.deltas import Deltas
+from tracekit.instrument.sdk.anthropic.following import Following
 
 KINDS = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
 TRICKY = ('"', '","x":"', '"}', '"}}', "\\", '\\"', "\n", "é", "😀", '{"text":"a"}', '"delta":{"text":"')
 CONTENT = st.lists(st.one_of(st.text(), st.sampled_from(TRICKY))).map("".join)
 
 
-def delta(index: int, kind: str, content: str, **more: str) -> dict[str, object]:
+class Request:
+    """Writes down what a request is told of deltas."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int | None, int]] = []
+
+    def delta(self, index: int | None, size: int, at_ns: int) -> None:
+        assert at_ns == 0
+        self.told.append((index, size))
+
+    def event(self, type: str, index: int | None = None, size: int = 0, **_: Any) -> None:  # noqa: A002  (of the interface)
+        assert type == "content_block_delta"
+        self.told.append((index, size))
+
+    def said(self, index: int | None, words: str) -> None:
+        """Nothing is kept of it."""
+
+
+def told(*events: str) -> list[tuple[int | None, int]]:
+    request: Any = Request()
+    following = Following(request, lambda _: None)
+    for data in events:
+        following.event("content_block_delta", data)
+    found: list[tuple[int | None, int]] = request.told
+    return found
+
+
+def delta(index: int, kind: str, content: str, **more: str) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **more, KINDS[kind]: content}}
 
 
@@ -23,41 +51,31 @@ def delta(index: int, kind: str, content: str, **more: str) -> dict[str, object]
     st.booleans(),
 )
 def test_each_size_is_what_the_json_says(deltas: list[tuple[int, str, str]], separators: tuple[str, str], ascii_only: bool) -> None:  # noqa: FBT001  (given by Hypothesis)
-    reading = Deltas()
-    for index, kind, content in deltas:
-        data = json.dumps(delta(index, kind, content), separators=separators, ensure_ascii=ascii_only)
-        assert (reading.size(data), reading.index) == (len(content), index)
+    events = [json.dumps(delta(*one), separators=separators, ensure_ascii=ascii_only) for one in deltas]
+    assert told(*events) == [(index, len(content)) for index, _, content in deltas]
 
 
-def test_one_that_says_more_than_the_one_before_is_read_whole() -> None:
-    reading = Deltas()
-    assert reading.size(json.dumps(delta(0, "text_delta", "four"))) == 4
-    more = delta(0, "text_delta", "five!")
-    inside, outside = more | {"delta": {"type": "text_delta", "text": "five!", "note": "x"}}, more | {"note": {"text": "x"}}
-    assert [reading.size(json.dumps(one)) for one in (inside, outside)] == [5, 5]
-    assert reading.size(json.dumps(delta(0, "text_delta", "six456", note="x"))) == 6
-    assert reading.size(json.dumps(delta(0, "text_delta", "seven67", note='"text": "'))) == 7
-    assert (reading.size(json.dumps(delta(2, "text_delta", "eight678"))), reading.index) == (8, 2)
+LIKE = json.dumps(delta(0, "text_delta", "four"))
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("one", "size"),
     [
-        "",
-        "{",
-        "[]",
-        "null",
-        '{"index":0}',
-        '{"index":0,"delta":null}',
-        '{"index":0,"delta":{"type":"signature_delta","signature":"x"}}',
-        '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"ab}}',
-        '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":1}}',
+        (delta(0, "text_delta", "five!") | {"delta": {"type": "text_delta", "text": "five!", "note": "x"}}, (0, 5)),
+        (delta(0, "text_delta", "five!") | {"note": {"text": "x"}}, (0, 5)),
+        (delta(0, "text_delta", "six456", note="x"), (0, 6)),
+        (delta(0, "text_delta", "seven67", note='"text": "'), (0, 7)),
+        (delta(2, "text_delta", "eight678"), (2, 8)),
+        ({"index": 1, "type": "content_block_delta", "delta": {"type": "text_delta", "text": "ninth"}}, (1, 5)),
+        ({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "x"}}, (0, 0)),
     ],
 )
-def test_one_of_another_shape_is_refused_and_harms_none_after_it(data: str) -> None:
-    reading = Deltas()
-    like = '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"abc"}}'
-    assert reading.size(like) == 3
-    with pytest.raises((ValueError, LookupError, TypeError, AttributeError)):
-        reading.size(data)
-    assert reading.size(like) == 3
+def test_one_of_another_shape_is_read_for_what_it_is_and_harms_none_after_it(one: dict[str, Any], size: tuple[int, int]) -> None:
+    assert told(LIKE, LIKE, json.dumps(one), LIKE) == [(0, 4), (0, 4), size, (0, 4)]
+
+
+@pytest.mark.parametrize("data", ["", "{", "[]", "null", '{"index":0}', '{"index":0,"delta":null}', LIKE[:-3], f"{LIKE[:-3]}}}}}"])
+def test_what_is_broken_brings_nothing_and_harms_none_after_it(data: str) -> None:
+    found = told(LIKE, data, LIKE)
+    assert (found[0], found[-1]) == ((0, 4), (0, 4))
+    assert all(size == 0 for _, size in found[1:-1])

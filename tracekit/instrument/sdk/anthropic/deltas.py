@@ -5,29 +5,33 @@ from typing import Final
 
 import orjson
 
-_loads: Final = orjson.loads
+AFTER_CONTENT: Final = "}}"
+"""What stands behind the content of a delta that is like others."""
 _CONTENT: Final = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
 _UNTIL_CONTENT: Final = re.compile(r'.*?"delta"\s*:\s*\{.*?"(?:text|partial_json|thinking)"\s*:\s*(?=")', re.DOTALL)
-_AFTER_CONTENT: Final = "}}"
 _NEVER: Final = "\N{NULL}"
 """What no JSON begins with."""
 
 
-class Deltas:
-    """The deltas of one stream, read one after the other.
+class Likeness:
+    """What the last delta of a stream that was read whole has in common with those that come after it.
+
+    One that begins and ends alike is of the same block and the same kind. What stands between is its content if it is a JSON text
+    and nothing more, since no two texts in a row are JSON.
 
     Attributes:
-        index: Number of the block of the last one.
+        index: Number of its block.
+        beginning: What it says before its content, up to and with the quote that opens it.
+        at: Where its content begins, with that quote.
     """
 
     def __init__(self) -> None:
         self.index = 0
-        self._until_content = _NEVER
-        """What the last one says before its content. One that begins alike is of the same block and the same kind."""
-        self._from = 0
+        self.beginning = _NEVER
+        self.at = 0
 
-    def size(self, data: str) -> int:
-        """Characters of content that a delta brings.
+    def read(self, data: str) -> int:
+        """Read a delta whole, and note what others may be like; gives the characters of content that it brings.
 
         Raises:
             ValueError: It is not JSON.
@@ -35,26 +39,18 @@ class Deltas:
             TypeError: As `LookupError`.
             AttributeError: As `LookupError`.
         """
-        if data.startswith(self._until_content) and data.endswith(_AFTER_CONTENT):
-            try:
-                # More than one text in there is not JSON, and no text begins in any other way.
-                return len(_loads(data[self._from : -2]))
-            except orjson.JSONDecodeError:
-                pass
-        return self._whole(data)
-
-    def _whole(self, data: str) -> int:
-        said = _loads(data)
+        said = orjson.loads(data)
         delta = said["delta"]
         content: str = delta[_CONTENT[delta["type"]]]
-        size, self.index = len(content), said["index"]
-        self._until_content = _NEVER
+        size, self.index, self.beginning = len(content), said["index"], _NEVER
         found = _UNTIL_CONTENT.match(data)
-        if found is not None and data.endswith(_AFTER_CONTENT):
-            try:
-                is_alone = _loads(data[found.end() : -2]) == content
-            except orjson.JSONDecodeError:
-                is_alone = False
-            if is_alone:
-                self._until_content, self._from = f'{found[0]}"', found.end()
+        if found is not None and data.endswith(AFTER_CONTENT) and _text(data[found.end() : -len(AFTER_CONTENT)]) == content:
+            self.beginning, self.at = f'{found[0]}"', found.end()
         return size
+
+
+def _text(data: str) -> object:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None

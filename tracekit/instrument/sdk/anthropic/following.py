@@ -8,14 +8,16 @@ import orjson
 from tracekit.instrument.guard import guarded
 from tracekit.instrument.reading import read_event
 from tracekit.instrument.runtime import RUNTIME
-from tracekit.instrument.sdk.anthropic.deltas import Deltas
+from tracekit.instrument.sdk.anthropic.deltas import AFTER_CONTENT, Likeness
 from tracekit.instrument.sdk.anthropic.errors import said_by_error
 from tracekit.model import Status, semconv
 
 if TYPE_CHECKING:
     from tracekit.instrument.requests import ModelRequest
 
+_loads: Final = orjson.loads
 _DELTA: Final = "content_block_delta"
+_CONTENT_END: Final = -len(AFTER_CONTENT)
 _LAST: Final = frozenset({"message_stop", "error"})
 """Events after which nothing follows, whatever becomes of the connection."""
 _NOT_EVENTS: Final = "read by the program itself, not as events"
@@ -39,8 +41,7 @@ class Following:
         self._request = request
         self._ended = ended
         self._delta = request.delta
-        self._deltas = Deltas()
-        self._size_of = self._deltas.size
+        self._like = Likeness()
         self._is_kept = RUNTIME.content
         self.clock = RUNTIME.clock
         self.now_ns = 0
@@ -74,8 +75,12 @@ class Following:
         """The SDK found an event in what came."""
         try:
             if name == _DELTA and not self._is_kept:
-                size = self._size_of(data)
-                self._delta(self._deltas.index, size, self.now_ns)
+                like = self._like
+                if data.startswith(like.beginning) and data.endswith(AFTER_CONTENT):
+                    size = len(_loads(data[like.at : _CONTENT_END]))
+                else:
+                    size = like.read(data)
+                self._delta(like.index, size, self.now_ns)
                 return
         except Exception:  # noqa: BLE001, S110  (one of another shape, or of a block that is not open: it is read the long way)
             pass
@@ -85,7 +90,7 @@ class Following:
     def _read(self, name: str | None, data: str) -> None:
         self._is_begun = True
         try:
-            said: Any = orjson.loads(data)
+            said: Any = _loads(data)
         except orjson.JSONDecodeError:
             said = None
         event = cast("dict[str, object]", said) if isinstance(said, dict) else {"type": name}
