@@ -51,7 +51,7 @@ class Block(Handle):
     def said(self, piece: str) -> None:
         """Keep a piece of its content, where that is wanted."""
         if RUNTIME.content:
-            self._pieces.append(piece)
+            self._pieces.append(str(piece))
 
     @property
     def size(self) -> int:

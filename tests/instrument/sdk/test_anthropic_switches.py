@@ -390,6 +390,19 @@ def test_an_error_of_ours_is_not_felt(
         assert [span.name for span in world.spans if span.name.startswith("anthropic")] == ["anthropic.messages.create"] * 2
 
 
+@BOTH
+def test_a_clock_that_breaks_is_not_felt(bare: World, monkeypatch: pytest.MonkeyPatch, *, is_async: bool) -> None:
+    monkeypatch.setenv("TRACEKIT_STRICT", "0")
+    bare.instrument(libraries=("anthropic",), clock=breaks)
+    way = Way(is_async=is_async)
+    with MessagesApi(Reply()) as api:
+        stream = way.get(way.client(api, bare).messages.create(stream=True, **ASKED))
+        sent = api.stream()
+        sent.send(START, STOP)
+        sent.end()
+        assert (way.next(stream).type, way.next(stream).type, way.next(stream)) == ("message_start", "message_stop", None)
+
+
 def test_under_pytest_an_error_of_ours_is_raised(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ModelRequest, "response", breaks)
     way = Way(is_async=False, is_native=False)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from tracekit.instrument.guard import blame
+
 if TYPE_CHECKING:
     from anthropic._streaming import ServerSentEvent, SSEBytesDecoder
 
@@ -37,10 +39,13 @@ class SyncBody(_Watched, httpx2.SyncByteStream):
         clock = following.clock
         try:
             for chunk in self._body:
-                following.now_ns = clock()
-                if not following.size:
-                    following.began()
-                following.size += len(chunk)
+                try:
+                    following.now_ns = clock()
+                    if not following.size:
+                        following.began()
+                    following.size += len(chunk)
+                except Exception as mine:  # noqa: BLE001  (whatever it is, it is ours)
+                    blame(mine)
                 yield chunk
         except BaseException as error:
             self._following.broke(error)
@@ -62,10 +67,13 @@ class AsyncBody(_Watched, httpx2.AsyncByteStream):
         clock = following.clock
         try:
             async for chunk in chunks:
-                following.now_ns = clock()
-                if not following.size:
-                    following.began()
-                following.size += len(chunk)
+                try:
+                    following.now_ns = clock()
+                    if not following.size:
+                        following.began()
+                    following.size += len(chunk)
+                except Exception as mine:  # noqa: BLE001  (whatever it is, it is ours)
+                    blame(mine)
                 yield chunk
         except BaseException as error:
             self._following.broke(error)
