@@ -61,6 +61,10 @@ ended AS (
     WHERE boundary IN ('hook_reply', 'compaction') AND source IN ('transcript', 'stream_json', 'otel') AND end_ns IS NOT NULL
     GROUP BY session_id, boundary, agent, of_what, tolerance_ns, key
 ),
+neighbours AS (
+    -- Only what is near in time is compared: a long session has thousands of hooks of one name.
+    SELECT *, UNNEST([end_ns // tolerance_ns - 1, end_ns // tolerance_ns, end_ns // tolerance_ns + 1]) AS neighbour FROM ended
+),
 together AS (
     SELECT
         one.session_id,
@@ -69,10 +73,10 @@ together AS (
         other.rank,
         COUNT(*) OVER (PARTITION BY one.session_id, one.key, other.rank) AS others_of_one,
         COUNT(*) OVER (PARTITION BY one.session_id, other.key, one.rank) AS ones_of_other
-    FROM ended AS one
+    FROM neighbours AS one
     JOIN ended AS other
       ON other.session_id = one.session_id AND other.boundary = one.boundary AND other.agent = one.agent
-     AND other.of_what = one.of_what AND other.rank < one.rank
+     AND other.of_what = one.of_what AND other.end_ns // other.tolerance_ns = one.neighbour AND other.rank < one.rank
     WHERE ABS(other.end_ns - one.end_ns) <= one.tolerance_ns AND NOT LIST_HAS_ANY(other.sources, one.sources)
 )
 SELECT session_id, key, canonical FROM request_aliases
