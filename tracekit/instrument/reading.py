@@ -4,7 +4,7 @@ from typing import Final, Protocol
 
 from tracekit.instrument.usage import field
 
-_DELTAS: Final = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
+CONTENT_OF_DELTA: Final = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
 """Field of each kind of delta that is content."""
 _CONTENT: Final = ("text", "thinking", "data")
 """Fields of a block's start that are content."""
@@ -56,7 +56,7 @@ def read_event(request: Request, event: object, *, at_ns: int | None = None) -> 
     index = found if isinstance(found, int) else None
     if kind == "content_block_delta":
         delta = field(event, "delta")
-        name = _DELTAS.get(field(delta, "type"))
+        name = CONTENT_OF_DELTA.get(field(delta, "type"))
         content = (field(delta, name) if name is not None else "") or ""
         request.event(kind, index, len(content), at_ns=at_ns)
         request.said(index, content)

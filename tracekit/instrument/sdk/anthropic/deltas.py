@@ -5,10 +5,11 @@ from typing import Final
 
 import orjson
 
+from tracekit.instrument.reading import CONTENT_OF_DELTA
+
 AFTER_CONTENT: Final = "}}"
 """What stands behind the content of a delta that is like others."""
-_CONTENT: Final = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
-_UNTIL_CONTENT: Final = re.compile(r'.*?"delta"\s*:\s*\{.*?"(?:text|partial_json|thinking)"\s*:\s*(?=")', re.DOTALL)
+_UNTIL_CONTENT: Final = re.compile(rf'.*?"delta"\s*:\s*\{{.*?"(?:{"|".join(CONTENT_OF_DELTA.values())})"\s*:\s*(?=")', re.DOTALL)
 _NEVER: Final = "\N{NULL}"
 """What no JSON begins with."""
 
@@ -41,7 +42,7 @@ class Likeness:
         """
         said = orjson.loads(data)
         delta = said["delta"]
-        content: str = delta[_CONTENT[delta["type"]]]
+        content: str = delta[CONTENT_OF_DELTA[delta["type"]]]
         size, self.index, self.beginning = len(content), said["index"], _NEVER
         found = _UNTIL_CONTENT.match(data)
         if found is not None and data.endswith(AFTER_CONTENT) and _text(data[found.end() : -len(AFTER_CONTENT)]) == content:
