@@ -324,6 +324,32 @@ def test_a_span_that_a_middleware_starts_is_its_own(world: World, *, is_async: b
     ]
 
 
+class Counts(Middleware):
+    """Has another client of the SDK count tokens before each attempt."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def handle(self, request: Any, call_next: Callable[[Any], Any]) -> Any:
+        self._client.messages.count_tokens(model="claude-test", messages=ASKED["messages"])
+        return call_next(request)
+
+    async def handle_async(self, request: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        await self._client.messages.count_tokens(model="claude-test", messages=ASKED["messages"])
+        return await call_next(request)
+
+
+@BOTH
+def test_another_span_of_the_sdk_within_a_call_is_not_the_calls(world: World, *, is_async: bool) -> None:
+    way, traced = Way(is_async=is_async, is_native=False), Way(is_async=is_async)
+    with MessagesApi(Reply(body={"input_tokens": 3}), WHOLE) as api:
+        ask(way, way.client(api, world, middleware=[Counts(traced.client(api, world))]))
+    traced.finish()
+    assert [span.name for span in world.spans] == ["anthropic.messages.count_tokens", "chat claude-test"]
+    assert world.one("model_request")["status"] == "ok"
+    assert semconv.BOUNDARY not in (world.spans[0].attributes or {})
+
+
 @NATIVE
 @BOTH
 def test_an_error_of_a_middleware_is_the_requests_and_passes_untouched(world: World, *, is_async: bool, is_native: bool) -> None:

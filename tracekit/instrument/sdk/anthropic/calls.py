@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tracekit.instrument.attempts import Attempt
     from tracekit.instrument.handle import Told
 
+_CHAT: Final = "chat"
 FOLLOWING: Final = "tracekit.following"
 """Where a response carries who follows its body: among its extensions."""
 _SCOPE: Final = "com.anthropic.sdk.python"
@@ -81,7 +82,8 @@ class Call:
     def claims(self, span: "Span") -> bool:
         """Whether a span that begins is the SDK's own of this call."""
         scope = span.instrumentation_scope
-        if self._request is not None or scope is None or not scope.name.startswith(_SCOPE):
+        is_own = scope is not None and scope.name.startswith(_SCOPE) and (span.attributes or {}).get(semconv.OPERATION) == _CHAT
+        if self._request is not None or not is_own:
             return False
         self._begin(span)
         return True
