@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from tracekit.instrument.guard import blame
-
 if TYPE_CHECKING:
     from anthropic._streaming import ServerSentEvent, SSEBytesDecoder
 
@@ -35,17 +33,10 @@ class SyncBody(_Watched, httpx2.SyncByteStream):
     """A body that is read in place."""
 
     def __iter__(self) -> Iterator[bytes]:
-        following = self._following
-        clock = following.clock
+        received = self._following.received
         try:
             for chunk in self._body:
-                try:
-                    following.now_ns = clock()
-                    if not following.size:
-                        following.began()
-                    following.size += len(chunk)
-                except Exception as mine:  # noqa: BLE001  (whatever it is, it is ours)
-                    blame(mine)
+                received(chunk)
                 yield chunk
         except BaseException as error:
             self._following.broke(error)
@@ -63,17 +54,10 @@ class AsyncBody(_Watched, httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         chunks: AsyncIterator[bytes] = aiter(self._body)
-        following = self._following
-        clock = following.clock
+        received = self._following.received
         try:
             async for chunk in chunks:
-                try:
-                    following.now_ns = clock()
-                    if not following.size:
-                        following.began()
-                    following.size += len(chunk)
-                except Exception as mine:  # noqa: BLE001  (whatever it is, it is ours)
-                    blame(mine)
+                received(chunk)
                 yield chunk
         except BaseException as error:
             self._following.broke(error)

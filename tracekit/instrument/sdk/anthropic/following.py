@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import orjson
 
-from tracekit.instrument.guard import guarded
+from tracekit.instrument.guard import blame, guarded
 from tracekit.instrument.reading import read_event
 from tracekit.instrument.runtime import RUNTIME
 from tracekit.instrument.sdk.anthropic.deltas import AFTER_CONTENT, Likeness
@@ -30,11 +30,6 @@ class Following:
     Args:
         request: What it answers.
         ended: Told when it ended.
-
-    Attributes:
-        clock: Gives Unix nanoseconds.
-        now_ns: When the last chunk came; whoever reads the body keeps this and `size`, without a call for each chunk.
-        size: Bytes that came so far.
     """
 
     def __init__(self, request: "ModelRequest", ended: Callable[[int], None]) -> None:
@@ -43,19 +38,24 @@ class Following:
         self._delta = request.delta
         self._like = Likeness()
         self._is_kept = RUNTIME.content
-        self.clock = RUNTIME.clock
-        self.now_ns = 0
-        self.size = 0
+        self._clock = RUNTIME.clock
+        self._now_ns = 0
+        self._size = 0
         self._is_decoded = False
         self._is_begun = False
         self._is_left = False
         self._is_given = False
         self._is_over = False
 
-    @guarded
-    def began(self) -> None:
-        """The first chunk came, at `now_ns`."""
-        self._request.first_byte(at_ns=self.now_ns)
+    def received(self, chunk: bytes) -> None:
+        """A chunk came. As `event`, this is passed a thousand times in a response."""
+        try:
+            self._now_ns = self._clock()
+            if self._size == 0:
+                self._request.first_byte(at_ns=self._now_ns)
+            self._size += len(chunk)
+        except Exception as error:  # noqa: BLE001  (whatever it is, it is ours)
+            blame(error)
 
     def dismissed(self) -> None:
         """Another attempt is made: this answer is not what the request ends with."""
@@ -80,7 +80,7 @@ class Following:
                     size = len(_loads(data[like.at : _CONTENT_END]))
                 else:
                     size = like.read(data)
-                self._delta(like.index, size, self.now_ns)
+                self._delta(like.index, size, self._now_ns)
                 return
         except Exception:  # noqa: BLE001, S110  (one of another shape, or of a block that is not open: it is read the long way)
             pass
@@ -94,7 +94,7 @@ class Following:
         except orjson.JSONDecodeError:
             said = None
         event = cast("dict[str, object]", said) if isinstance(said, dict) else {"type": name}
-        read_event(self._request, event, at_ns=self.now_ns)
+        read_event(self._request, event, at_ns=self._now_ns)
         if name in _LAST:
             self._end(None)
 
@@ -114,7 +114,7 @@ class Following:
         self._is_left = True
         if self._is_given and not self._is_over:
             self._is_over = True
-            self._request.say({semconv.RESPONSE_SIZE: self.size})
+            self._request.say({semconv.RESPONSE_SIZE: self._size})
             self._request.left()
             self._ended(self._request.ended_ns)
 
@@ -123,7 +123,7 @@ class Following:
             return
         self._is_over = True
         request = self._request
-        request.say({semconv.RESPONSE_SIZE: self.size})
+        request.say({semconv.RESPONSE_SIZE: self._size})
         if error is not None:
             request.say(said_by_error(error))
         elif not self._is_decoded:
