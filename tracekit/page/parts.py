@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from tracekit.analysis.account import CATEGORIES, AccountLine
 from tracekit.analysis.context import Context
+from tracekit.analysis.outcome import Outcome
 from tracekit.analysis.overlap import CAUSES, Overlap
 from tracekit.analysis.scope import Scope
 from tracekit.analysis.sessions import Session
@@ -57,28 +58,21 @@ def facts(asked: Asked) -> dict[str, Any]:
     return {"line": asked.listing.one(asked.session, as_of_ns=asked.as_of_ns)}
 
 
-class Layer(NamedTuple):
-    """One layer of an outcome."""
-
-    name: str
-    title: str
-    asks: str
-
-
-LAYERS: Final = (
-    Layer("transport", "Transport", "Did bytes arrive whole?"),
-    Layer("protocol", "Protocol", "Did control and tool replies conform?"),
-    Layer("tool", "Tools", "Did the tools succeed?"),
-    Layer("response", "Response", "Did a result or a complete answer close it?"),
-    Layer("business", "Work", "Was the work verified from outside?"),
-)
+_LAYERS: Final = {
+    "transport": "Did bytes arrive whole?",
+    "protocol": "Did control and tool replies conform?",
+    "tool": "Did the tools succeed?",
+    "response": "Did a result or a complete answer close it?",
+    "business": "Was the work verified from outside?",
+}
+"""What each layer of an outcome asks."""
 _FAILED: Final = ("broken", "failed", "error", "missing", "fail")
 """Words of a layer that are bad news."""
 
 
 def outcome(asked: Asked) -> dict[str, Any]:
     """How it came out, layer by layer."""
-    return {"outcomes": asked.ask.outcomes(asked.scope, asked.as_of_ns), "layers": LAYERS, "failed": _FAILED}
+    return {"outcomes": asked.ask.outcomes(asked.scope, asked.as_of_ns), "layers": _LAYERS, "columns": Outcome.columns(), "failed": _FAILED}
 
 
 def waiting(asked: Asked) -> dict[str, Any]:
