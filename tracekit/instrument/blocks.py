@@ -53,11 +53,6 @@ class Block(Handle):
         if RUNTIME.content:
             self._pieces.append(str(piece))
 
-    @property
-    def size(self) -> int:
-        """Characters of content that came so far."""
-        return sum(self._sizes) + self._uncounted_size
-
     def arrived(self, at_ns: int, event: str, size: int) -> None:
         """Note an event of the stream, and how much content it brought."""
         if event != DELTA and len(self._times) < _EACH:
@@ -79,7 +74,7 @@ class Block(Handle):
         self.end(status=status, at_ns=at_ns)
 
     def _close(self, ending: Ending) -> None:
-        ending.said[semconv.BLOCK_SIZE] = self.size
+        ending.said[semconv.BLOCK_SIZE] = sum(self._sizes) + self._uncounted_size
         if self._pieces:
             ending.said |= kept_content("".join(self._pieces))
 

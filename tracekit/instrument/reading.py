@@ -3,9 +3,8 @@
 from typing import Final, Protocol
 
 from tracekit.instrument.usage import field
+from tracekit.model.deltas import CONTENT_OF_DELTA
 
-CONTENT_OF_DELTA: Final = {"text_delta": "text", "input_json_delta": "partial_json", "thinking_delta": "thinking"}
-"""Field of each kind of delta that is content."""
 _CONTENT: Final = ("text", "thinking", "data")
 """Fields of a block's start that are content."""
 

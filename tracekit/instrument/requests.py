@@ -22,7 +22,7 @@ from tracekit.model.span import ERROR_EVENT
 
 T = TypeVar("T")
 _SECOND: Final = 1_000_000_000
-_CHAT: Final = "chat"
+CHAT: Final = "chat"
 _CUT_BY_SERVER: Final = "upstream"
 _CUT_BY_CLIENT: Final = "client"
 _OTHER_EVENTS: Final = 4_000
@@ -44,10 +44,10 @@ class ModelRequest(Handle):
         parent: Handle | None = None,
         attributes: Mapping[str, Told] = NO_ATTRIBUTES,
     ) -> None:
-        said: dict[str, Told] = {semconv.OPERATION: _CHAT, semconv.PROVIDER: provider, semconv.REQUEST_MODEL: model}
+        said: dict[str, Told] = {semconv.OPERATION: CHAT, semconv.PROVIDER: provider, semconv.REQUEST_MODEL: model}
         if stream:
             said[semconv.STREAM] = True
-        super().__init__(f"{_CHAT} {model}", parent=parent, attributes={**said, **attributes})
+        super().__init__(f"{CHAT} {model}", parent=parent, attributes={**said, **attributes})
         self._now = RUNTIME.clock
         self._model = model
         self._attempts = 0

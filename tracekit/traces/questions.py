@@ -190,8 +190,7 @@ class Traces:
 
         `as_of` is the moment to which it is told what still runs: now, unless it is given.
         """
-        moment_ns = time.time_ns() if as_of is None else _unix_ns(as_of)
-        return self._ask(Outcome, outcomes, session, since, until, project, as_of_ns=moment_ns)
+        return self._ask(Outcome, outcomes, session, since, until, project, as_of_ns=_as_of_ns(as_of))
 
     @_answers(Disagreement)
     def disagreements(
@@ -214,8 +213,7 @@ class Traces:
 
         `as_of` is the moment to which ages are counted: now, unless it is given.
         """
-        moment_ns = time.time_ns() if as_of is None else _unix_ns(as_of)
-        return self._ask(Stuck, stuck, session, since, until, project, as_of_ns=moment_ns)
+        return self._ask(Stuck, stuck, session, since, until, project, as_of_ns=_as_of_ns(as_of))
 
     # Tokens and context ----------------------------------------------------------------------------------------------
 
@@ -370,6 +368,11 @@ class Traces:
             message = "these traces were closed, and with them went the temporary store; open them again"
             raise TracekitError(message, slug="traces-closed")
         return open_store(self._opened.url)
+
+
+def _as_of_ns(as_of: When | None) -> int:
+    """The moment to which something is told: now, unless it is given."""
+    return time.time_ns() if as_of is None else _unix_ns(as_of)
 
 
 def _unix_ns(moment: When) -> int:

@@ -107,8 +107,7 @@ SELECT
     own.end_ns AS agent_end_ns,
     COALESCE(own.attributes['tracekit.agent.parent_tool'], own.parent_key, turns.attributes['tracekit.agent.parent_tool']) AS agent_parent,
     CASE
-        WHEN started.attributes['tracekit.tool.background'] = 'true' THEN 1
-        WHEN own.attributes['tracekit.tool.background'] = 'true' THEN 1
+        WHEN 'true' IN (started.attributes['tracekit.tool.background'], own.attributes['tracekit.tool.background']) THEN 1
         ELSE 0
     END AS agent_apart,
     requests.key AS request_key,

@@ -10,12 +10,12 @@ from tracekit.capture.gateway.fields import Object, as_object, inner, parsed, te
 from tracekit.capture.gateway.moments import Moments
 from tracekit.capture.gateway.sse import Frame
 from tracekit.model import Value, semconv
+from tracekit.model.deltas import CONTENT_OF_DELTA
 from tracekit.model.redact import mask_secrets
 from tracekit.model.usage import CACHE_TIERS, TOKENS
 
 _GROWS_BY: Final = ("text", "thinking", "partial_json", "data")
 """Fields of a block's start or of a delta that are its content."""
-_DELTAS: Final = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 _ALIVE: Final = frozenset({"ping", ":"})
 
 
@@ -132,7 +132,7 @@ class Response:
                 said = orjson.loads(frame.data)
                 block = self.blocks[said["index"]]
                 content = said["delta"]
-                block.add(content[_DELTAS[content["type"]]])
+                block.add(content[CONTENT_OF_DELTA[content["type"]]])
             except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
                 return False
         if block is None:

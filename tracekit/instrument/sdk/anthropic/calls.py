@@ -10,7 +10,7 @@ from opentelemetry.context import get_current
 
 from tracekit.instrument.claims import CLAIMANT
 from tracekit.instrument.guard import guarded
-from tracekit.instrument.requests import ModelRequest
+from tracekit.instrument.requests import CHAT, ModelRequest
 from tracekit.instrument.runtime import RUNTIME
 from tracekit.instrument.sdk.anthropic.asked import model_of, numbers_of, provider_of, size_of
 from tracekit.instrument.sdk.anthropic.bodies import watched
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tracekit.instrument.attempts import Attempt
     from tracekit.instrument.handle import Told
 
-_CHAT: Final = "chat"
 FOLLOWING: Final = "tracekit.following"
 """Where a response carries who follows its body: among its extensions."""
 _SCOPE: Final = "com.anthropic.sdk.python"
@@ -82,7 +81,7 @@ class Call:
     def claims(self, span: "Span") -> bool:
         """Whether a span that begins is the SDK's own of this call."""
         scope = span.instrumentation_scope
-        is_own = scope is not None and scope.name.startswith(_SCOPE) and (span.attributes or {}).get(semconv.OPERATION) == _CHAT
+        is_own = scope is not None and scope.name.startswith(_SCOPE) and (span.attributes or {}).get(semconv.OPERATION) == CHAT
         if self._request is not None or not is_own:
             return False
         self._begin(span)

@@ -5,7 +5,7 @@ from typing import Final
 
 import orjson
 
-from tracekit.instrument.reading import CONTENT_OF_DELTA
+from tracekit.model.deltas import CONTENT_OF_DELTA
 
 AFTER_CONTENT: Final = "}}"
 """What stands behind the content of a delta that is like others."""

@@ -31,16 +31,15 @@ class FirstAttempt:
         self._opened_as = fresh(_ATTEMPT)
         self._start_ns = RUNTIME.clock()
         place = request.place
-        self._said: dict[str, Told] = {
+        self._said: dict[str, Told | None] = {
             semconv.BOUNDARY: _ATTEMPT,
             semconv.KEY: self._opened_as,
             semconv.SESSION_ID: place.session_id,
+            semconv.AGENT_ID: place.agent_id,
+            semconv.PARENT_KEY: place.request,
             semconv.ATTEMPT: 1,
             semconv.REQUEST_MODEL: model,
         }
-        for name, value in ((semconv.PARENT_KEY, place.request), (semconv.AGENT_ID, place.agent_id)):
-            if value is not None:
-                self._said[name] = value
         self._is_over = not request.span.is_recording()
         self._tell(None)
 
